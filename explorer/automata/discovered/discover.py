@@ -12,10 +12,10 @@ of its own is built first.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
+from msgspec import structs
 
 from explorer.alphabet import NUM_BYTES
 from explorer.automata.construction.minimize import empty_dfa
@@ -330,7 +330,7 @@ class LateParts:
             BudgetExceeded: A limit was reached; the part can still be built later.
         """
         self.settle(net)
-        node = replace(self._waiting[at], is_late=False)
+        node = structs.replace(self._waiting[at], is_late=False)
         part = lay_out(node, meter, machine=lambda it: build(it, meter), late=True)
         larger = extended(net, at, part, meter)
         self._note(part, net.num_states)

@@ -161,19 +161,17 @@ class Machine:
     dfa: Dfa = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Outline:
+class Outline(Struct, frozen=True, eq=False):
     """An automaton whose arcs are nodes, which keeps large parts by name.
 
     A row ``(source, node, target)`` of ``parts`` is an arc that reads any word of the node.
     """
 
-    nfa: Nfa = field(repr=False)
+    nfa: Nfa
     parts: tuple[tuple[int, Node, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Deferred:
+class Deferred(Struct, frozen=True):
     """A machine that its source builds when it is needed, within the limits of the caller.
 
     Args:
@@ -188,10 +186,10 @@ class Deferred:
 
     start: int
     end: int
-    make: Callable[[Meter], Dfa] = field(repr=False)
-    locate: Locate | None = field(default=None, repr=False)
-    outline: Callable[[Meter], Outline] | None = field(default=None, repr=False)
-    written: Callable[[], Node] | None = field(default=None, repr=False)
+    make: Callable[[Meter], Dfa]
+    locate: Locate | None = None
+    outline: Callable[[Meter], Outline] | None = None
+    written: Callable[[], Node] | None = None
     is_late: bool = False
     calls: bool = False
 

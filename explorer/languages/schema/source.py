@@ -12,6 +12,8 @@ from inspect import signature
 from os import PathLike
 from typing import Any, ClassVar, Final, Self, TypeVar, cast
 
+from msgspec import structs
+
 from explorer.arguments import (
     instance,
     plain,
@@ -207,7 +209,8 @@ class JsonSchema(Source):
         """The syntax tree; if the schema `may_wait`, it is built when a text reaches it."""
         if self._may_remember or self.on_stack or not self.may_wait:
             return self.tree
-        return replace(self.tree, body=replace(cast("Deferred", self.tree.body), is_late=True))
+        body = structs.replace(cast("Deferred", self.tree.body), is_late=True)
+        return replace(self.tree, body=body)
 
     @cached_property
     def _rules(self) -> SchemaRules:

@@ -415,7 +415,10 @@ class Expansion:
 
     def cases(self, subschemas: Iterable[Subschema]) -> list[Case]:
         """The cases of a conjunction; none if no value satisfies it."""
-        cases = [_Open([*subschemas][::-1], [], [], [], set())]
+        subs = tuple(subschemas)
+        if len(subs) == 1 and subs[0].words and CHOOSING.isdisjoint(subs[0].words):
+            return [Case(subs, (), ())]
+        cases = [_Open([*subs[::-1]], [], [], [], set())]
         done: list[Case] = []
         while cases:
             self._look(0)

@@ -6,6 +6,7 @@ the machines of names and a node in the place of each value.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import chain
@@ -41,9 +42,10 @@ class Sketch:
     def __init__(self, meter: Meter, states: int = 0, stage: str = STAGE) -> None:
         self._meter, self._stage = meter, stage
         self._states = states
-        self._arcs: list[tuple[int, int, int, int]] = []
+        # Numbers without a tuple for each row, which the garbage collector would look at.
+        self._arcs = array("i")
         self._blocks: list[Int32] = []
-        self._epsilons: list[tuple[int, int]] = []
+        self._epsilons = array("i")
         self._parts: list[tuple[int, Node, int]] = []
 
     def state(self) -> int:
@@ -63,32 +65,37 @@ class Sketch:
 
     def epsilons(self, sources: Iterable[int], target: int) -> None:
         """Arcs that read nothing, to one state."""
-        self._epsilons += [(source, target) for source in sources]
+        for source in sources:
+            self._epsilons.extend((source, target))
 
     def byte(self, source: int, byte: int, target: int) -> None:
         """An arc over one byte."""
-        self._arcs.append((source, byte, byte, target))
+        self._arcs.extend((source, byte, byte, target))
 
     def text(self, source: int, data: bytes, target: int) -> None:
         """A chain of arcs over some bytes."""
         if not data:
             self.epsilon(source, target)
             return
-        inner = range(self._states, self._states + len(data) - 1)
-        self._states = inner.stop
-        self._arcs += zip((source, *inner), data, data, (*inner, target), strict=True)
+        begin, last = self._states, self._states + len(data) - 1
+        self._states = last
+        chained = zip(
+            (source, *range(begin, last)), data, data, (*range(begin, last), target), strict=True
+        )
+        self._arcs.extend(chain.from_iterable(chained))
 
     def interval(self, source: int, low: int, high: int, target: int) -> None:
         """An arc over the bytes of an interval, both ends included."""
-        self._arcs.append((source, low, high, target))
+        self._arcs.extend((source, low, high, target))
 
     def epsilon(self, source: int, target: int) -> None:
         """An arc that reads nothing."""
-        self._epsilons.append((source, target))
+        self._epsilons.extend((source, target))
 
     def spaces(self, state: int) -> None:
         """Loops over white space at a state."""
-        self._arcs += [(state, low, high, state) for low, high in SPACES]
+        for low, high in SPACES:
+            self.interval(state, low, high, state)
 
     def part(self, source: int, node: Node, target: int) -> None:
         """An arc that stands for a node; only for an `outline`."""
@@ -103,8 +110,8 @@ class Sketch:
         """A copy of an automaton between two states."""
         offset = self._copied(nfa).start
         self.epsilon(source, offset + nfa.start)
-        self._epsilons += [(a + offset, b + offset) for a, b in nfa.epsilons.tolist()]
-        self._epsilons += [(offset + int(state), target) for state in nfa.accepting]
+        self._epsilons.extend((nfa.epsilons + offset).ravel().tolist())
+        self.epsilons((nfa.accepting + offset).tolist(), target)
 
     def part_of(self, nfa: Nfa) -> None:
         """An automaton without ε-arcs, with its own numbers; nothing may be drawn before it."""
@@ -138,19 +145,15 @@ class Sketch:
 
     def drawn(self, start: int, accepting: Iterable[int]) -> Nfa:
         """The automaton as it was drawn."""
-        # One flat iterator: given rows, numpy would first inspect the length and type of each.
-        numbers = np.fromiter(chain.from_iterable(self._arcs), np.int32, 4 * len(self._arcs))
-        arcs = numbers.reshape(-1, 4)
+        arcs = np.array(self._arcs, np.int32).reshape(-1, 4)
         if self._blocks:
-            arcs = np.concatenate([arcs, *self._blocks]).astype(np.int32)
+            arcs = np.concatenate([arcs, *self._blocks], dtype=np.int32)
         self._meter.check(self._stage, states=self._states, arcs=len(arcs))
         return Nfa(
             self._states,
             start,
             arcs,
-            np.fromiter(
-                chain.from_iterable(self._epsilons), np.int32, 2 * len(self._epsilons)
-            ).reshape(-1, 2),
+            np.array(self._epsilons, np.int32).reshape(-1, 2),
             np.array(sorted(set(accepting)), np.int32),
         )
 

@@ -120,11 +120,12 @@ class Soundness:
             target = sub.target(reference, "$ref")
             if not self._all_sound(target, target.schema, met, level + 1):
                 return False
-        return all(
-            self._all_sound(sub, part, met, level + 1)
-            for path, part in parts_of(schema)
-            if path[0] not in ("$defs", "definitions")
-        )
+        for path, part in parts_of(schema):
+            if path[0] not in ("$defs", "definitions") and not self._all_sound(
+                sub, part, met, level + 1
+            ):
+                return False
+        return True
 
 
 def has_evident_value(sub: Subschema) -> bool:
@@ -199,13 +200,13 @@ def is_small(schema: Schema) -> bool:
 
 def _is_followed(word: str, value: Any) -> bool:
     """Whether a keyword can surely be followed, or constrains nothing."""
+    if word == "type":
+        return (isinstance(value, str) and value in TYPES) or TYPES.issuperset(value)
     if word in _SIZES:
         return is_number(value) and value >= 0 and value == int(value)
     match word:
         case "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum":
             return isinstance(value, bool) or is_number(value)
-        case "type":
-            return (isinstance(value, str) and value in TYPES) or TYPES.issuperset(value)
         case "enum":
             return not any(isinstance(each, dict | list) for each in value)
         case "const":

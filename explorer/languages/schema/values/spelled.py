@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final, Literal, cast
 
 from explorer.automata.construction.operations import dfa_to_nfa, difference, minimal_dfa
@@ -124,43 +124,33 @@ class JsonTexts:
             check_well_formed(cast("dict[str, Any]", sub.schema), sub.pointer, sub.draft)
         if not self._sets.is_possible(wanted, site, depth):
             return None
-
-        def make(meter: Meter) -> Dfa:
-            return minimal_dfa(lay_out(self._nodes[key], meter), meter)
-
-        def outline(meter: Meter) -> Outline:
-            if key not in self._outlines:
-                try:
-                    self._outlines[key] = drawn(meter)
-                except RecursionError as error:
-                    if not self._late:
-                        raise
-                    most = sys.getrecursionlimit()
-                    raise BudgetExceeded(
-                        "states", limit=most, reached=most + 1, stage=STAGE
-                    ) from error
-            return self._outlines[key]
-
-        def drawn(meter: Meter) -> Outline:
-            self._sets.watch(meter)
-            drawing = Sketch(meter, 2)
-            self._draw(drawing, 0, 1, wanted, site, depth, level)
-            outline = drawing.outline()
-            if self._late or self._call is not None:
-                return outline
-            # Minimize it before it is copied into others.
-            whole = Deferred(0, 0, make, outline=lambda _: outline)
-            machine = minimal_dfa(lay_out(whole, meter), meter)
-            return Outline(dfa_to_nfa(machine), ())
-
         small = len(wanted.held) == 1 and not wanted.excluded and is_small(wanted.held[0].schema)
         late = self._late and not small and self._sets.is_sound(wanted)
-        node = Deferred(
-            0, 0, make, outline=outline, is_late=late,
-            calls=self._call is not None,
-        )  # fmt: skip
-        self._nodes[key] = node
-        return node
+        outline = partial(self._of_value, key, wanted, site, depth, level)
+        self._nodes[key] = _drawn_by(outline, is_late=late, calls=self._call is not None)
+        return self._nodes[key]
+
+    def _of_value(
+        self, key: object, wanted: Wanted, site: Site, depth: Depth | None, level: int, meter: Meter
+    ) -> Outline:
+        """The texts of a value inside another one, drawn once."""
+        if key in self._outlines:
+            return self._outlines[key]
+        self._sets.watch(meter)
+        drawing = Sketch(meter, 2)
+        try:
+            self._draw(drawing, 0, 1, wanted, site, depth, level)
+            outline = drawing.outline()
+            if not self._late and self._call is None:  # It is minimized before it is copied.
+                whole = _drawn_by(lambda _: outline)
+                outline = Outline(dfa_to_nfa(whole.make(meter)), ())
+        except RecursionError as error:
+            if not self._late:
+                raise
+            most = sys.getrecursionlimit()
+            raise BudgetExceeded("states", limit=most, reached=most + 1, stage=STAGE) from error
+        self._outlines[key] = outline
+        return outline
 
     def _draw(
         self,
@@ -309,11 +299,7 @@ class JsonTexts:
             drawing.epsilon(self._spaced(drawing, after), 1)
             return drawing.outline()
 
-        made = Deferred(
-            0, 0, lambda meter: minimal_dfa(lay_out(made, meter), meter), outline=outline,
-            calls=self._call is not None,
-        )  # fmt: skip
-        return made
+        return _drawn_by(outline, calls=self._call is not None)
 
     def _container(
         self,
@@ -430,14 +416,8 @@ class JsonTexts:
             self._from(drawing, before, place, 1, machine, depth, level)
             return drawing.outline()
 
-        node = self._nodes[key] = Deferred(
-            0,
-            0,
-            lambda meter: minimal_dfa(lay_out(node, meter), meter),
-            outline=outline,
-            is_late=True,
-        )
-        return node
+        self._nodes[key] = _drawn_by(outline, is_late=True)
+        return self._nodes[key]
 
     def _can_finish(self, machine: Any, place: InContainer, depth: Depth | None) -> bool:
         key = id(machine), place, depth
@@ -469,6 +449,17 @@ class JsonTexts:
                 self.string(drawing, entry, StringPart(others), named)
         drawing.text(self._spaced(drawing, named), colon, value)
         return self._spaced(drawing, value)
+
+
+def _drawn_by(
+    outline: Callable[[Meter], Outline], *, is_late: bool = False, calls: bool = False
+) -> Deferred:
+    """A node that a function draws."""
+    node = Deferred(
+        0, 0, lambda meter: minimal_dfa(lay_out(node, meter), meter), outline=outline,
+        is_late=is_late, calls=calls,
+    )  # fmt: skip
+    return node
 
 
 @lru_cache(maxsize=64)
