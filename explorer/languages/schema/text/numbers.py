@@ -1,339 +1,326 @@
-"""JSON numbers as machines over their digits: intervals and multiples, exactly.
+"""JSON numbers as machines over their spellings: intervals and multiples, exactly.
 
 A number has many spellings, and with exponents of any size the spellings of the numbers above a
-bound are not a regular language. So numbers are written in one of the two ways that Python and
-JavaScript use: *plain*, ``-12.50``, and *small*, ``1.5e-07``, with one digit before the point and
-at most three digits in a negative exponent. Within these two the machines are exact: a spelling is
-accepted exactly if its value is in the set. Numbers from 1e16 on are written out in full. Spellings
-that need no comparison are added later (`explorer.languages.schema.text.exponents`).
+bound are not a regular language. So a number is written in one of three ways, which are those of
+Python and JavaScript: *plain*, ``-12.50``, also with an exponent of zero; *small*, ``1.5e-07``,
+with one digit before the point and a negative exponent of at most three digits after its zeros; and
+*large*, ``1.5e+22``, with at most 17 digits, one of them before the point, and an exponent from 16
+on, up to the largest float. Within these the machines are exact. If a set holds every number, all
+spellings of JSON are allowed, up to the largest float; if it holds every whole number, whole digits
+may have an exponent of 0 to 99 too (``12e3``).
 
-Bounds are compared digit by digit, from the left: a longer whole part is larger, and of equal
-length the first digit that differs decides. Multiples of ``p / 10^k`` keep the remainder modulo p.
+The machines of bounds and of multiples judge values only: they accept or refuse other texts as it
+comes. They are combined as sets are, and at last with the machine of the spellings, which is the
+only one that counts digits (`spelled`).
+
+A bound is compared digit by digit, from the left: a longer whole part is larger, and of equal
+length the first digit that differs decides. With exponents the larger exponent decides, else the
+digits before it. The multiples of ``p / 10^k`` keep the remainder modulo p, or as much of it as
+matters: ten times a number is a multiple of 10 whatever the number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
-from functools import cache, lru_cache
+from functools import cache
+from itertools import pairwise
+from math import gcd
 from typing import Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from explorer.automata.construction.operations import intersection
-from explorer.automata.machine import Dfa, Int32
+from explorer.automata.machine import Dfa
 from explorer.budget import Meter
 from explorer.languages.regex import compile_pattern
-from explorer.languages.schema.reading.text import EXACT
 from explorer.languages.schema.text.sketch import Sketch
 
-PLAIN: Final = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?"
-SMALL: Final = r"-?[1-9](?:\.[0-9]+)?[eE]-(?:0{0,2}[1-9]|0?[1-9][0-9]|[1-9][0-9]{2})"
-INTEGER: Final = r"-?(?:0|[1-9][0-9]*)(?:\.0+)?"
-DIGITS: Final = r"-?(?:0|[1-9][0-9]*)"
+LAST_EXPONENT: Final = 308
+"""The exponent of the largest float."""
+FIRST_LARGE: Final = 16
+"""The least exponent of the large spelling."""
+_LARGEST: Final = "7976931348623158"
+"""The decimals of the largest float, 1.7976931348623157e308, with the last one raised by one, which
+is still read as that float."""
+MOST_DECIMALS: Final = len(_LARGEST)
+"""The most decimals of the large spelling."""
 
-Order = Literal["<", "=", ">"]
+
+def _at_most(decimals: str) -> str:
+    """A pattern of the decimals that are at most the given ones."""
+    first, rest = int(decimals[0]), decimals[1:]
+    less = rf"[0-{first - 1}][0-9]*|" if first else ""
+    return rf"(?:{less}{first}{_at_most(rest)}?)" if rest else rf"(?:{less}{first}0*)"
+
+
+PLAIN: Final = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?"
+DIGITS: Final = r"-?(?:0|[1-9][0-9]*)"
+_TWO: Final = rf"{PLAIN}|-?[1-9](?:\.[0-9]+)?[eE]-(?:0{{0,2}}[1-9]|0?[1-9][0-9]|[1-9][0-9]{{2}})"
+"""The plain and the small spelling, without needless zeros."""
+_UP: Final = r"[eE]\+?0*"
+_TOP: Final = rf"-?1(?:\.{_at_most(_LARGEST)})?{_UP}308"
+ANY: Final = (
+    rf"{PLAIN}(?:[eE]-0*[0-9]{{1,3}}|{_UP}[0-9]{{1,2}})?"
+    rf"|-?[1-9](?:\.[0-9]+)?{_UP}(?:[12][0-9]{{2}}|30[0-7])|{_TOP}"
+)
+"""Every number that a float can hold: 1e999 would be read as infinity.
+
+Negative exponents have at most three digits after their zeros, as elsewhere.
+"""
+_LARGE: Final = (
+    rf"-?[1-9](?:\.[0-9]{{1,{MOST_DECIMALS}}})?{_UP}(?:1[6-9]|[2-9][0-9]|[12][0-9]{{2}}|30[0-8])"
+)
+_THREE: Final = rf"{PLAIN}(?:[eE][+-]?0+)?|-?[1-9](?:\.[0-9]+)?[eE]-0*[1-9][0-9]{{0,2}}|{_LARGE}"
+_WHOLE: Final = rf"{DIGITS}(?:\.0+)?(?:[eE](?:\+?0*[0-9]{{1,2}}|-0+))?|{_LARGE}"
 
 LARGEST_MODULUS: Final = 20_000
 """The largest numerator p of a ``multipleOf`` p / 10^k; a machine has p states for each decimal."""
 
 
+@cache
 def _pattern(pattern: str) -> Dfa:
     return compile_pattern(pattern, Meter())[1]
 
 
-@cache
 def any_number() -> Dfa:
-    """Every number, in the two spellings."""
-    return _pattern(f"{PLAIN}|{SMALL}")
+    """Every number, in all spellings."""
+    return _pattern(ANY)
+
+
+def two_spellings() -> Dfa:
+    """Every number, plain and small, without exponents of zero and zeros before an exponent."""
+    return _pattern(_TWO)
+
+
+@cache
+def three_spellings() -> Dfa:
+    """Every number, plain, small and large."""
+    return intersection(_pattern(_THREE), any_number(), Meter())
 
 
 @cache
 def any_integer() -> Dfa:
-    """Every number without a fraction: ``3``, ``-3`` and ``3.0`` are integers."""
-    return _pattern(INTEGER)
+    """Every number without a fraction: ``3``, ``-3``, ``3.0`` and ``3e1`` are integers."""
+    return intersection(_pattern(_WHOLE), any_number(), Meter())
 
 
-@cache
 def any_digits() -> Dfa:
     """Every integer of draft 4, where ``3.0`` is not one."""
     return _pattern(DIGITS)
 
 
-def _digits_of(bound: Decimal) -> tuple[str, str]:
-    """The digits of a bound's magnitude before and after the point, without needless zeros."""
-    whole, _, fraction = f"{bound.copy_abs():f}".partition(".")
-    return whole.lstrip("0") or "0", fraction.rstrip("0")
+def no_fraction() -> Dfa:
+    """The spellings of which draft 4 does not say whether they are integers, and `any_digits`."""
+    return _pattern(rf"{DIGITS}(?:[eE][+-]?0+)?|{_LARGE}")
 
 
-class _Comparing:
-    """Draws unsigned numbers that are compared with a bound of at least 0, digit by digit.
-
-    Args:
-        ends: The states at which a number may end, by its order to the bound.
-    """
-
-    def __init__(self, sketch: Sketch, bound: Decimal) -> None:
-        self._sketch = sketch
-        self._whole, self._fraction = _digits_of(bound)
-        self.ends: dict[Order, list[int]] = {"<": [], "=": [], ">": []}
-        # After the point: the order if it is decided, or the number of decimals equal so far.
-        self._point: dict[Order, int] = {order: sketch.state() for order in self.ends}
-        decided: dict[Order, int] = {"<": self._ending("<"), ">": self._ending(">")}
-        for order, state in decided.items():
-            sketch.interval(self._point[order], 48, 57, state)
-            sketch.interval(state, 48, 57, state)
-        count, expected = len(self._fraction), self._fraction or "0"
-        equal = [self._point["="]]
-        equal += [self._ending("<" if k < count else "=") for k in range(1, len(expected) + 1)]
-        following = [*equal[1:], equal[-1]]
-        for here, after, digits in zip(equal, following, expected + "0", strict=True):
-            self._digits(here, digits, {"=": after, **decided}, "0")
-
-    def plain(self, begin: int) -> None:
-        """Draw the plain numbers."""
-        whole = self._whole
-        self._sketch.byte(begin, ord("0"), self._whole_part("=" if whole == "0" else "<"))
-        longer = self._whole_part(">")
-        self._sketch.interval(longer, 48, 57, longer)
-        before: dict[Order, int] = {"=": begin}
-        for position, expected in enumerate(whole):
-            is_last = position == len(whole) - 1
-            after: dict[Order, int] = {
-                order: self._whole_part(order if is_last else "<") for order in self.ends
-            }
-            for order, source in before.items():
-                if order == "=":
-                    self._digits(source, expected, after, "0" if position else "1")
-                else:
-                    self._sketch.interval(source, 48, 57, after[order])
-            before = after
-        for source in before.values():
-            self._sketch.interval(source, 48, 57, longer)
-
-    def mantissa(self, begin: int) -> None:
-        """Draw the numbers of one digit before the point, which is not a zero."""
-        after: dict[Order, int] = {order: self._whole_part(order) for order in self.ends}
-        self._digits(begin, self._whole, after, "1")
-
-    def _ending(self, order: Order) -> int:
-        """A new state at which a number in this order may end."""
-        state = self._sketch.state()
-        self.ends[order].append(state)
-        return state
-
-    def _whole_part(self, order: Order) -> int:
-        """A new state at which the whole part of a number in this order may end.
-
-        Equal digits without the bound's decimals are smaller.
-        """
-        state = self._ending("<" if order == "=" and self._fraction else order)
-        self._sketch.byte(state, ord("."), self._point[order])
-        return state
-
-    def _digits(self, source: int, expected: str, after: dict[Order, int], least: str) -> None:
-        """Draw the digits from the least one on, by their order to the expected one."""
-        if least < expected:
-            self._sketch.interval(source, ord(least), ord(expected) - 1, after["<"])
-        if least <= expected:
-            self._sketch.byte(source, ord(expected), after["="])
-        if expected < "9":
-            first = max(ord(least), ord(expected) + 1)
-            self._sketch.interval(source, first, 57, after[">"])
-
-
-@lru_cache(maxsize=256)
-def _exponents(near: int, lower: bool, same: bool, higher: bool) -> Dfa | None:
-    """``e-`` and one to three digits.
-
-    Args:
-        near: From 0 to 1,000.
-        lower, same, higher: Whether the exponents, as positive numbers, below, at and above
-            ``near`` are included.
-    """
-    value = np.arange(1, 1000)
-    order = np.sign(value - near)
-    good = value[((order < 0) & lower) | ((order == 0) & same) | ((order > 0) & higher)]
-    if not len(good):
-        return None
-    sketch = Sketch(Meter())
-    begin, sign, digits = (sketch.state() for _ in range(3))
-    sketch.byte(begin, ord("e"), sign)
-    sketch.byte(begin, ord("E"), sign)
-    sketch.byte(sign, ord("-"), digits)
-    shift = sketch.block(_three_digits(), _FIRST_OF_WIDTH[4], digits)
-    accepting = [shift + _FIRST_OF_WIDTH[width] + good[good < 10**width] for width in range(1, 4)]
-    return sketch.finish(begin, np.concatenate(accepting).tolist())
-
-
-_FIRST_OF_WIDTH: Final = (0, 1, 11, 111, 1111)
-"""The first state of each width in the tree of all texts of up to three digits."""
-
-
-@cache
-def _three_digits() -> Int32:
-    """The arcs of the tree of texts of up to three digits; a text's state is the first state of its
-    width plus its value."""
-    digit = np.arange(10)
-    blocks: list[NDArray[np.int64]] = []
-    for width, count in enumerate((1, 10, 100)):
-        value = np.repeat(np.arange(count), 10)
-        byte = np.tile(digit + 48, count)
-        after = 10 * value + byte - 48
-        columns = [value + _FIRST_OF_WIDTH[width], byte, byte, after + _FIRST_OF_WIDTH[width + 1]]
-        blocks.append(np.column_stack(columns))
-    return np.concatenate(blocks).astype(np.int32)
-
-
-@cache
-def _mantissa() -> Dfa:
-    return _pattern(r"[1-9](?:\.[0-9]+)?")
-
-
+Order = Literal["<", "=", ">"]
+Ends = dict[Order, list[int]]
+"""The states at which a number may end, by its order to a bound."""
 _FLIPPED: Final[dict[Order, Order]] = {"<": ">", "=": "=", ">": "<"}
 
 
-def compared(bound: Decimal, wanted: Callable[[Order], bool], meter: Meter) -> Dfa:
-    """The numbers whose order to a bound is one of those wanted.
-
-    Args:
-        wanted: Tells of ``"<"``, ``"="`` and ``">"`` whether numbers in that order belong to it.
+def compared(bound: Decimal, wanted: str, meter: Meter) -> Dfa:
+    """The numbers whose order to a bound is one of those wanted, such as ``"<="``.
 
     Returns:
-        A minimal machine over the two spellings; -0 is 0.
+        A minimal machine that judges the spellings of numbers; -0 is 0.
 
     Example:
-        >>> small = compared(Decimal("2.5"), lambda order: order != ">", Meter())
-        >>> [small.accepts(text) for text in (b"2.5", b"2.50", b"2.51", b"-7", b"1e-9")]
-        [True, True, False, True, True]
+        >>> small = compared(Decimal("2.5"), "<=", Meter())
+        >>> [small.accepts(text) for text in (b"2.5", b"2.50", b"2.51", b"-7", b"1e-9", b"1e+16")]
+        [True, True, False, True, True, False]
     """
-    bound = Decimal(bound)
     sketch = Sketch(meter)
-    begin, minus, end = (sketch.state() for _ in range(3))
-    sketch.byte(begin, ord("-"), minus)
-    if bound >= 0:
-        _draw_compared(sketch, begin, end, bound, wanted)
-        if wanted("=" if bound == 0 else "<"):
-            sketch.machine(minus, _unsigned_zero(), end)
-        if wanted("<"):
-            sketch.machine(minus, _above_zero(), end)
-    else:
-        _draw_compared(
-            sketch, minus, end, bound.copy_negate(), lambda order: wanted(_FLIPPED[order])
-        )
-        if wanted(">"):
-            sketch.machine(begin, _unsigned_zero(), end)
-            sketch.machine(begin, _above_zero(), end)
+    begin, end = sketch.state(), sketch.state()
+    for order, states in _signed(sketch, begin, Decimal(bound), _magnitudes).items():
+        if order in wanted:
+            sketch.epsilons(states, end)
     return sketch.finish(begin, [end])
 
 
-def _draw_compared(
-    sketch: Sketch, begin: int, end: int, bound: Decimal, wanted: Callable[[Order], bool]
-) -> None:
-    """Draw the unsigned numbers whose order to a bound, at least 0, is one of those wanted."""
-    plain = _Comparing(sketch, bound)
-    plain.plain(begin)
-    for order, states in plain.ends.items():
-        if wanted(order):
-            sketch.epsilons(states, end)
-    if bound == 0:
-        if wanted(">"):
-            sketch.machine(begin, _above_zero_small(), end)
-        return
-    exponent = -bound.adjusted()  # The bound is m × 10^-exponent with 1 <= m < 10.
-    near = max(0, min(exponent, 1000))
-    small = _Comparing(sketch, EXACT.scaleb(bound, exponent))
-    small.mantissa(begin)
-    for order, states in small.ends.items():
-        # A larger negative exponent makes a smaller number.
-        rest = _exponents(near, wanted(">"), wanted(order), wanted("<"))
-        if rest is not None:
-            letter = sketch.state()
-            sketch.epsilons(states, letter)
-            sketch.machine(letter, rest, end)
+def _signed(
+    sketch: Sketch, begin: int, bound: Decimal, draw: Callable[[Sketch, int, Decimal], Ends]
+) -> Ends:
+    """Draw numbers with and without a minus.
+
+    Args:
+        draw: Draws unsigned numbers by their order to a bound of at least 0.
+    """
+    ends: Ends = {"<": [], "=": [], ">": []}
+    minus = sketch.state()
+    sketch.byte(begin, ord("-"), minus)
+    for source, size in ((begin, bound), (minus, bound.copy_negate())):
+        magnitude = size.copy_abs() if size >= 0 else Decimal(0)
+        for order, states in draw(sketch, source, magnitude).items():
+            order = order if size >= 0 else ">"
+            ends[order if source == begin else _FLIPPED[order]] += states
+    return ends
 
 
-@cache
-def _unsigned_zero() -> Dfa:
-    return _pattern(r"0(?:\.0+)?")
+def _magnitudes(sketch: Sketch, begin: int, bound: Decimal) -> Ends:
+    """Draw unsigned numbers, by their order to a bound of at least 0."""
+    digits, _, decimals = f"{bound:f}".partition(".")
+    zero = sketch.state()
+    sketch.byte(begin, ord("0"), zero)
+    whole = _whole(sketch, begin, digits)
+    whole["=" if digits == "0" else "<"].append(zero)
+    ends = _decimals(sketch, whole, decimals.rstrip("0"))
+    for states in ends.values():
+        states += _with_exponent(sketch, states, 0)["="]
+    # No exponent is as small as that of zero, whose digits do not matter.
+    exponent = bound.adjusted() if bound else -10_000
+    first, *rest = bound.as_tuple().digits if bound else (1,)
+    after: dict[Order, int] = {order: sketch.state() for order in ends}
+    _digit(sketch, begin, str(first), after, "1")
+    lead: Ends = {order: [state] for order, state in after.items()}
+    for order, states in _decimals(sketch, lead, "".join(map(str, rest)).rstrip("0")).items():
+        for larger, last in _with_exponent(sketch, states, exponent).items():
+            ends[order if larger == "=" else larger] += last
+    return ends
 
 
-@cache
-def _above_zero() -> Dfa:
-    return _pattern(rf"0\.0*[1-9][0-9]*|[1-9][0-9]*(?:\.[0-9]+)?|{SMALL[2:]}")
+def _whole(sketch: Sketch, begin: int, expected: str) -> Ends:
+    """Draw digits that do not begin with a zero, by the order of their number to the expected."""
+    ends: Ends = {"<": [], "=": [], ">": []}
+    before: dict[Order, int] = {"=": begin}
+    longer = sketch.state()
+    sketch.interval(longer, 48, 57, longer)
+    for place, digit in enumerate(expected, 1):
+        after: dict[Order, int] = {order: sketch.state() for order in ends}
+        for order, state in before.items():
+            if order == "=":
+                _digit(sketch, state, digit, after, "0" if place > 1 else "1")
+            else:
+                sketch.interval(state, 48, 57, after[order])
+        for order, state in after.items():
+            ends[order if place == len(expected) else "<"].append(state)
+        before = after
+    for state in before.values():
+        sketch.interval(state, 48, 57, longer)
+    ends[">"].append(longer)
+    return ends
 
 
-@cache
-def _above_zero_small() -> Dfa:
-    return _pattern(SMALL[2:])
+def _decimals(sketch: Sketch, whole: Ends, expected: str) -> Ends:
+    """Draw a point and decimals after some whole parts, by the order of the whole number.
+
+    Args:
+        expected: The decimals of the bound, without needless zeros.
+    """
+    ends: Ends = {order: [*states] for order, states in whole.items()}
+    if expected:
+        ends["<"] += ends["="]
+        ends["="] = []
+    decided: dict[Order, int] = {order: sketch.state() for order in whole}
+    point: dict[Order, int] = {order: sketch.state() for order in whole}
+    for order, states in whole.items():
+        for state in states:
+            sketch.byte(state, ord("."), point[order])
+        if order != "=":
+            sketch.interval(point[order], 48, 57, decided[order])
+            sketch.interval(decided[order], 48, 57, decided[order])
+            ends[order].append(decided[order])
+    here = point["="]
+    for place, digit in enumerate(expected, 1):
+        equal = sketch.state()
+        _digit(sketch, here, digit, {**decided, "=": equal}, "0")
+        ends["=" if place == len(expected) else "<"].append(equal)
+        here = equal
+    _digit(sketch, here, "0", decided, "0")
+    _digit(sketch, decided["="], "0", decided, "0")
+    ends["="].append(decided["="])
+    return ends
+
+
+def _digit(sketch: Sketch, source: int, expected: str, after: dict[Order, int], least: str) -> None:
+    """Draw a digit from the least one on, by its order to the expected one."""
+    if least < expected:
+        sketch.interval(source, ord(least), ord(expected) - 1, after["<"])
+    if least <= expected:
+        sketch.byte(source, ord(expected), after["="])
+    if expected < "9":
+        sketch.interval(source, max(ord(least), ord(expected) + 1), 57, after[">"])
+
+
+def _with_exponent(sketch: Sketch, states: Iterable[int], expected: int) -> Ends:
+    """Draw exponents after some states, by their order to an expected one."""
+    letter, sign = sketch.state(), sketch.state()
+    for state in states:
+        for byte in b"eE":
+            sketch.byte(state, byte, letter)
+    sketch.byte(letter, ord("+"), sign)
+    sketch.epsilon(letter, sign)
+    return _signed(sketch, sign, Decimal(expected), _with_zeros)
+
+
+def _with_zeros(sketch: Sketch, begin: int, bound: Decimal) -> Ends:
+    """Draw digits after any zeros, by the order of their number to a bound of at least 0."""
+    zeros, some = sketch.state(), sketch.state()
+    sketch.epsilon(begin, zeros)
+    for state in (zeros, some):
+        sketch.byte(state, ord("0"), some)
+    sketch.epsilon(some, zeros)
+    ends = _whole(sketch, zeros, str(bound))
+    ends["<" if bound else "="].append(some)
+    return ends
 
 
 def multiples(numerator: int, decimals: int, meter: Meter) -> Dfa:
     """The multiples of ``numerator / 10**decimals``, 0 included.
 
+    Returns:
+        A minimal machine that judges the spellings of numbers.
+
     Example:
         >>> half = multiples(5, 1, Meter())
-        >>> [half.accepts(text) for text in (b"1.5", b"-2", b"0.50", b"0.75", b"5e-1")]
-        [True, True, True, False, True]
+        >>> [half.accepts(text) for text in (b"1.5", b"-2", b"0.50", b"0.75", b"5e-1", b"1e+16")]
+        [True, True, True, False, True, True]
     """
-    plain = _plain_multiples(numerator, decimals, meter)
-    if not decimals:
-        return plain
     sketch = Sketch(meter)
-    begin, minus, end = (sketch.state() for _ in range(3))
-    sketch.machine(begin, plain, end)
-    sketch.byte(begin, ord("-"), minus)
-    for exponent in range(1, min(decimals, 999) + 1):
-        mantissa = intersection(
-            _mantissa(), _plain_multiples(numerator, decimals - exponent, meter), meter
-        )
-        only = _exponents(exponent, lower=False, same=True, higher=False)
-        if mantissa.num_states and only is not None:
-            first, letter = sketch.state(), sketch.state()
-            sketch.epsilons((begin, minus), first)
-            sketch.machine(first, mantissa, letter)
-            sketch.machine(letter, only, end)
+    begin, unsigned, end = (sketch.state() for _ in range(3))
+    sketch.byte(begin, ord("-"), unsigned)
+    sketch.epsilon(begin, unsigned)
+    # m × 10^n is a multiple of p / 10^k if m is one of p / 10^(k + n). Where enough digits follow,
+    # only the factors of p other than 2 and 5 count.
+    moduli = [numerator // gcd(numerator, 10**k) for k in range(LAST_EXPONENT)]
+    settled = FIRST_LARGE + max(0, moduli.index(moduli[-1]) - decimals)
+    for exponent in (*range(-decimals, 1), *range(FIRST_LARGE, settled)):
+        most = decimals + exponent
+        least = max(0, most - MOST_DECIMALS) if exponent > 0 else 0
+        states = _remainders(sketch, unsigned, moduli[least : most + 1][::-1])
+        sketch.epsilons(_with_exponent(sketch, states, exponent)["="], end)
+        if exponent == 0:
+            sketch.epsilons(states, end)
+    states = _remainders(sketch, unsigned, moduli[-1:], endless=True)
+    ends = _with_exponent(sketch, states, settled)
+    sketch.epsilons(ends["="] + ends[">"], end)
     return sketch.finish(begin, [end])
 
 
-def _plain_multiples(numerator: int, decimals: int, meter: Meter) -> Dfa:
-    """Plain multiples; a state is the remainder of the digits, and the decimals so far."""
-    sketch = Sketch(meter)
-    meter.check("Multiples", states=numerator * (decimals + 2))
-    begin, negative, zero, zeros = (sketch.state() for _ in range(4))
-    remainders = np.arange(numerator)
-    after = (10 * remainders[:, None] + np.arange(10)) % numerator
+def _remainders(
+    sketch: Sketch, begin: int, moduli: list[int], *, endless: bool = False
+) -> list[int]:
+    """Draw digits and decimals whose number has the remainder 0.
 
-    def levels(before: int, behind: int) -> NDArray[np.int64]:
-        """Arcs over all digits from one level of remainders to another."""
-        source = np.repeat(remainders + 1 + before * numerator, 10)
-        digit = np.tile(np.arange(48, 58), numerator)
-        target = (after + 1 + behind * numerator).reshape(-1)
-        return np.column_stack([source, digit, digit, target])
-
-    # Level 0 is before the point, level 1 after it, and each decimal leads one level up.
-    point = np.full(numerator, 46)
-    points = np.column_stack([remainders + 1, point, point, remainders + 1 + numerator])
-    arcs = [levels(0, 0), points, *(levels(k, k + 1) for k in range(1, decimals + 1))]
-    states = 1 + numerator * (decimals + 2)
-    shift = sketch.block(np.concatenate(arcs).astype(np.int32), states, begin) + 1
-
-    def whole_at(level: int, left: int) -> list[int]:
-        """The states of a level whose number is a multiple if ``left`` zeros follow."""
-        fits = remainders * (10**left % numerator) % numerator == 0
-        return (np.flatnonzero(fits) + shift + level * numerator).tolist()
-
-    accepting = [zero, zeros, *whole_at(0, decimals)]
-    for before in (begin, negative):
-        sketch.byte(before, 48, zero)
-        for digit in range(1, 10):
-            sketch.byte(before, 48 + digit, shift + digit % numerator)
-    sketch.byte(begin, ord("-"), negative)
-    sketch.byte(zero, 46, shift + numerator)
-    for place in range(1, decimals + 1):
-        accepting += whole_at(place + 1, decimals - place)
-    # After the last decimal only zeros may follow.
-    sketch.byte(zeros, 48, zeros)
-    sketch.byte(shift + (decimals + 1) * numerator, 48, zeros)
-    return sketch.finish(begin, accepting)
+    Args:
+        moduli: By which to divide what was read before the point, and after each decimal; only
+            zeros may follow the last one, or if ``endless`` any digits.
+    """
+    sizes = [moduli[0], *moduli]
+    firsts = [sketch.states(size) for size in sizes]
+    levels = list(zip(firsts, sizes, strict=True))
+    steps = [(levels[0], levels[0]), *pairwise(levels[1:])]
+    if endless:
+        steps.append((levels[-1], levels[-1]))
+    for (source, size), (target, modulus) in steps:
+        before, digit = np.arange(size).repeat(10), np.tile(np.arange(10), size)
+        after = target + (10 * before + digit) % modulus
+        rows = np.column_stack([source + before, 48 + digit, 48 + digit, after])
+        sketch.rows(rows.astype(np.int32))
+    for remainder in range(moduli[0]):
+        sketch.byte(firsts[0] + remainder, ord("."), firsts[1] + remainder)
+    sketch.byte(firsts[-1], ord("0"), firsts[-1])
+    sketch.epsilon(begin, firsts[0])
+    return firsts

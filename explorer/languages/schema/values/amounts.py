@@ -8,11 +8,11 @@ spellings are drawn once (`explorer.languages.schema.text.numbers`).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
-from functools import cache, lru_cache
-from itertools import islice, pairwise
+from functools import lru_cache
+from itertools import islice
 from typing import Final, Literal, NamedTuple
 
 from explorer.automata.construction.operations import difference, intersection, union
@@ -20,13 +20,13 @@ from explorer.automata.machine import Dfa
 from explorer.budget import Meter
 from explorer.languages.schema.reading.text import EXACT
 from explorer.languages.schema.text import numbers
-from explorer.languages.schema.text.exponents import Every, draw_with_exponents, with_exponents
-from explorer.languages.schema.text.sketch import Sketch
 
 STAGE: Final = "The numbers of a schema"
 
 MOST_LISTED: Final = 64
 """The most numbers of a part that is written number by number."""
+MOST_RESPELLED: Final = 2_000
+"""Larger machines of numbers, which only ``multipleOf`` has, keep their two spellings."""
 MOST_COMPARED: Final = 16
 """The most parts that are searched for one that contains another."""
 
@@ -194,56 +194,21 @@ class Numbers(tuple[NumberPart, ...]):
         every = (number for each in listed for number in islice(each or (), most))
         return list(islice(dict.fromkeys(every), most))
 
-    @property
-    def every(self) -> frozenset[Every]:
-        """The sets "all numbers" and "all whole numbers", as far as this set contains them."""
+    def machines(self, meter: Meter) -> list[Dfa]:
+        """The machines of all spellings, one for the parts of the same divisors."""
         if ALL in self:
-            return frozenset(("number", "integer"))
-        return frozenset(("integer",)) if WHOLE in self else frozenset()
-
-    def spelled(self, meter: Meter) -> Dfa:
-        """The machine of all spellings."""
-        parts = [with_exponents(part.machine(meter), part.every, meter) for part in self.alike]
-        return union(parts, meter) if len(parts) != 1 else parts[0]
-
-    def draw(self, sketch: Sketch, begin: int, end: int, meter: Meter) -> None:
-        """Draw all spellings between two states, as far as they need not wait."""
-        for part in self.alike:
-            draw_with_exponents(sketch, begin, end, part.machine(meter), part.every, meter)
-
-    @property
-    def alike(self) -> list[Numbers]:
-        """This set as a union: the parts that are listed, and those of the same divisors.
-
-        Where digits are told from other spellings there is one set, because an exponent may depend
-        on all parts.
-        """
-        if ALL in self or len(self) == 1 or any(part.written for part in self):
-            return [self]
-        known: dict[object, list[NumberPart]] = {}
-        for part in self:
-            is_one = part.low[0] == part.high[0]
-            known.setdefault(is_one or (part.steps, part.but), []).append(part)
-        return [Numbers(parts) for parts in known.values()]
-
-    def machine(self, meter: Meter) -> Dfa:
-        """The machine of the plain and small spellings."""
-        if ALL in self:
-            return numbers.any_number()
-        listed: dict[Decimal, None] = {}
+            return [numbers.any_number()]
         alike: dict[tuple[object, ...], list[NumberPart]] = {}
         for part in self:
-            values = None if part.written else part.values()
-            if part.steps == WHOLE.steps and not part.but and part.low[0] != part.high[0]:
-                values = None  # Comparing with two bounds is faster.
+            # Comparing whole numbers with two bounds is faster than listing them.
+            values = None if part.steps == WHOLE.steps and not part.but else part.values()
             few = None if values is None else list(islice(values, MOST_LISTED + 1))
             if few is not None and len(few) <= MOST_LISTED:
-                listed.update(dict.fromkeys(few))
+                singles = alike.setdefault((part.written,), [])
+                singles += [point(number)._replace(written=part.written) for number in few]
             else:
                 alike.setdefault(part[2:], []).append(part)
-        parts = [_compared(number, "=", meter) for number in listed]
-        parts += [_drawn(group, meter) for group in alike.values()]
-        return union(parts, meter) if len(parts) != 1 else parts[0]
+        return [_spelled(parts, meter) for parts in alike.values()]
 
 
 ALL: Final = NumberPart()
@@ -260,91 +225,83 @@ def _united(parts: Iterator[NumberPart] | tuple[NumberPart, ...], meter: Meter) 
     )
 
 
-def _drawn(parts: list[NumberPart], meter: Meter) -> Dfa:
-    """The machine of some intervals of numbers with the same divisors."""
-    spans: list[tuple[Cut, Cut]] = []
+def _spelled(parts: list[NumberPart], meter: Meter) -> Dfa:
+    """The spellings of some single numbers, or of intervals of numbers with the same divisors."""
+    joined: list[NumberPart] = []
     for part in sorted(parts):
-        if spans and part.low <= spans[-1][1]:
-            spans[-1] = spans[-1][0], max(spans[-1][1], part.high)
+        if joined and part.low <= joined[-1].high:
+            joined[-1] = joined[-1]._replace(high=max(joined[-1].high, part.high))
         else:
-            spans.append((part.low, part.high))
-    machines: list[Dfa] = []
-    if spans[0][0] != LEAST:
-        machines.append(_above(spans[0][0], meter))
-    if spans[-1][1] != MOST:
-        machines.append(_below(spans[-1][1], meter))
-    for (_, end), (begin, _) in pairwise(spans):
-        if end[0] == begin[0]:
-            machines.append(_compared(end[0], "<>", meter))
-        else:
-            machines.append(union([_below(end, meter), _above(begin, meter)], meter))
-    first = parts[0]
+            joined.append(part)
+    if WHOLE in joined:
+        return numbers.any_integer()
+    first = joined[0]
+    machines = [_between(part.low, part.high, meter) for part in joined]
+    conditions = [(intersection, union(machines, meter) if len(machines) > 1 else machines[0])]
+    conditions += [(intersection, _multiples(*it, meter)) for it in _factors(first.steps)]
+    conditions += [(difference, _multiples(*fraction_of(it), meter)) for it in sorted(first.but)]
     if first.written == "digits":
-        machines.append(numbers.any_digits())
+        conditions.append((intersection, numbers.any_digits()))
     elif first.written:
-        machines.append(_not_digits())
-    machines += _multiples_of_all(first.steps, meter)
-    machine = machines[0] if machines else numbers.any_number()
-    for other in machines[1:]:
-        machine = intersection(machine, other, meter)
-    for divisor in sorted(first.but):
-        machine = difference(machine, _multiples(Fraction(divisor), meter), meter)
+        conditions.append((difference, numbers.no_fraction()))
+    spelled = numbers.two_spellings()
+    for combine, machine in conditions:
+        spelled = combine(spelled, machine, meter)
+    if spelled.num_states > MOST_RESPELLED:
+        return spelled
+    spelled = numbers.three_spellings()
+    for combine, machine in conditions:
+        spelled = combine(spelled, machine, meter)
+    return spelled
+
+
+def _factors(steps: frozenset[Decimal]) -> Iterator[tuple[int, int]]:
+    """Numbers, as by `fraction_of`, whose multiples are together those of some divisors."""
+    common = _common(steps)
+    if common is None:
+        return
+    each = _decimal(common)
+    for step in (each,) if can_divide(each) else sorted(steps):
+        numerator, decimals = fraction_of(step)
+        tens = math.gcd(numerator, 10 ** numerator.bit_length())
+        # The factors 2 and 5 need many states for a few remainders, the other ones few for many.
+        for factor in sorted({tens, numerator // tens} - {1} or {1}):
+            yield factor, decimals
+
+
+def _multiples(numerator: int, decimals: int, meter: Meter) -> Dfa:
+    return _made(numbers.multiples, numerator, decimals, size=numerator, meter=meter)
+
+
+def _between(low: Cut, high: Cut, meter: Meter) -> Dfa:
+    """The numbers of an interval."""
+    if low[0] == high[0]:
+        return _compared(low[0], "=", meter)
+    machine = numbers.any_number()
+    if low != LEAST:
+        machine = _compared(low[0], ">" if low[1] else ">=", meter)
+    if high != MOST:
+        below = _compared(high[0], "<=" if high[1] else "<", meter)
+        machine = below if low == LEAST else intersection(machine, below, meter)
     return machine
 
 
-def _multiples_of_all(steps: frozenset[Decimal], meter: Meter) -> list[Dfa]:
-    """Machines that together read the multiples of some divisors."""
-    common = _common(steps)
-    if common is None:
-        return []
-    if can_divide(_decimal(common)):
-        return [_multiples(common, meter)]
-    return [_multiples(Fraction(step), meter) for step in sorted(steps)]
-
-
-def _multiples(unit: Fraction, meter: Meter) -> Dfa:
-    if unit == 1:
-        return numbers.any_integer()
-    if unit.numerator > MOST_REMEMBERED:
-        return numbers.multiples(*fraction_of(_decimal(unit)), meter)
-    return _small_multiples(unit)
-
-
-MOST_REMEMBERED: Final = 200
-"""The most remainders of a divisor whose machine is cached, since many schemas share divisors."""
-
-
-@lru_cache(maxsize=64)
-def _small_multiples(unit: Fraction) -> Dfa:
-    return numbers.multiples(*fraction_of(_decimal(unit)), Meter())
-
-
-@cache
-def _not_digits() -> Dfa:
-    return difference(numbers.any_number(), numbers.any_digits(), Meter())
-
-
-def _above(cut: Cut, meter: Meter) -> Dfa:
-    return _compared(cut[0], ">" if cut[1] else "=>", meter)
-
-
-def _below(cut: Cut, meter: Meter) -> Dfa:
-    return _compared(cut[0], "=<" if cut[1] else "<", meter)
-
-
-_SHORT: Final = 24
-"""The fewest digits of a bound whose machine is not cached; many schemas share short bounds."""
-
-
 def _compared(bound: Decimal, wanted: str, meter: Meter) -> Dfa:
-    if len(bound.as_tuple().digits) + abs(bound.adjusted()) < _SHORT:
-        return _kept(bound, wanted)
-    return numbers.compared(bound, lambda it: it in wanted, meter)
+    digits = len(bound.as_tuple().digits) + abs(bound.adjusted())
+    return _made(numbers.compared, bound, wanted, size=digits, meter=meter)
+
+
+MOST_KEPT: Final = 200
+"""The most remainders, or digits of a bound, of a machine that is kept for other schemas."""
+
+
+def _made(make: Callable[..., Dfa], *given: object, size: int, meter: Meter) -> Dfa:
+    return _kept(make, *given) if size <= MOST_KEPT else make(*given, meter)
 
 
 @lru_cache(maxsize=512)
-def _kept(bound: Decimal, wanted: str) -> Dfa:
-    return numbers.compared(bound, lambda it: it in wanted, Meter())
+def _kept(make: Callable[..., Dfa], *given: object) -> Dfa:
+    return make(*given, Meter())
 
 
 MOST_DECIMALS: Final = 30

@@ -165,11 +165,8 @@ class JsonTexts:
         sets = self._sets
         for word in sorted(sets.words(wanted)):
             drawing.text(begin, word.encode(), end)
-        numbers = sets.numbers(wanted)
-        if numbers and self._late:
-            numbers.draw(drawing, begin, end, sets.meter)
-        elif numbers:
-            drawing.machine(begin, numbers.spelled(sets.meter), end)
+        for machine in sets.numbers(wanted).machines(sets.meter):
+            drawing.machine(begin, machine, end)
         for part in sets.strings(wanted).written:
             self.string(drawing, begin, part, end)
         for kind in ("array", "object"):
