@@ -14,13 +14,7 @@ from hypothesis import strategies as st
 import explorer
 from explorer.automata.construction.operations import minimal_dfa
 from explorer.budget import Meter
-from explorer.languages.schema.text.strings import (
-    EscapesOf,
-    in_layers,
-    in_strings,
-    literals,
-    respelled,
-)
+from explorer.languages.schema.text.strings import EscapesOf, literals
 from tests.evidence import examples
 from tests.languages.schema.corpora import needs_data, suite
 
@@ -223,10 +217,7 @@ def test_layers_count_characters(text: str, low: int, more: int) -> None:
     texts = explorer.regex("[ab\n]*(?:\u00e9|\U0001f600)?a*").dfa
     options: tuple[EscapesOf, ...] = ("free", "any")
     for escapes in options:
-        written = literals(texts, Meter())
-        every = respelled(written, Meter(), escapes)
-        layers = in_layers(every, in_strings(written), low, low + more)
-        machine = minimal_dfa(layers, Meter())
+        machine = minimal_dfa(literals(texts, escapes, low, low + more), Meter())
         expected = texts.accepts(text.encode()) and low <= len(text) <= low + more
         assert machine.accepts(json.dumps(text, ensure_ascii=False).encode()) == expected
         if escapes == "any":

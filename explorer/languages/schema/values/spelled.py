@@ -2,24 +2,23 @@
 
 White space, escapes and separators enter here and nowhere else.
 
-Names that a schema does not list are read along a trie of those that it lists. In the trie each
-character has only the spelling of `json.dumps`; after a character that leaves the trie anything may
-follow in any spelling, because the name already differs.
+A name that a schema does not list is spelled as `json.dumps` does as long as it may become a listed
+one; after a character by which it differs anything may follow in any spelling.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any, Final, Literal, cast
 
 from explorer.automata.construction.operations import dfa_to_nfa, difference, minimal_dfa
-from explorer.automata.machine import Dfa, Nfa
+from explorer.automata.machine import Dfa
 from explorer.automata.tree.layout import lay_out
 from explorer.automata.tree.nodes import Call, Deferred, Node, Outline, Repeat, Texts
-from explorer.automata.valid_utf8 import WELL_FORMED, any_text
+from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded
 from explorer.languages.regex import parse
@@ -27,15 +26,10 @@ from explorer.languages.schema.options import SchemaOptions
 from explorer.languages.schema.reading.subschemas import check_well_formed
 from explorer.languages.schema.text.sketch import STAGE, Sketch
 from explorer.languages.schema.text.strings import (
-    ESCAPED,
-    EscapesOf,
     among,
     character_in,
-    free_escapes,
+    free_string,
     literals,
-    literals_of_length,
-    respelled,
-    spelled_literals,
 )
 from explorer.languages.schema.values.certain import is_small
 from explorer.languages.schema.values.containers import Arc, Arrays, InContainer, Objects
@@ -46,14 +40,8 @@ from explorer.languages.schema.values.texts import StringPart
 MOST_LETTERS: Final = 32
 """The most items and members of a container that are drawn at once, unless they are drawn for an
 earlier one too; what follows the others is drawn when a text reaches it."""
-MOST_KEPT: Final = 2_000
-"""The most states of a machine whose literals are cached, since formats repeat."""
-
-_QUOTE, _BACKSLASH = 0x22, 0x5C
-_ESCAPED: Final = {chr(byte): data for byte, data in ESCAPED.items()}
-
-Ranges = tuple[tuple[int, int], ...]
-"""The intervals of consecutive bytes of a character, one for each byte."""
+MOST_KEPT: Final = 40_000
+"""The most states of literals that are cached, since formats repeat."""
 
 _QUOTED: Final = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -182,38 +170,32 @@ class JsonTexts:
         """Draw the literals of some strings."""
         escapes, meter = self._options.escapes, self._sets.meter
         if part.listed is not None:
-            if escapes == "free":
-                texts = tuple(map(_QUOTED, part.listed))
-                if len(texts) == 1:
-                    drawing.text(begin, texts[0].encode(), end)
-                else:
-                    drawing.part(begin, Texts(0, 0, texts), end)
-                return
-            machine = literals(among(list(part.listed), meter), meter)
-            drawing.nfa(begin, respelled(machine, meter, escapes), end)
+            quoted = tuple(map(_QUOTED, part.listed))
+            if escapes == "any":
+                drawing.nfa(begin, literals(among(list(part.listed), meter), escapes), end)
+            elif len(quoted) == 1:
+                drawing.text(begin, quoted[0].encode(), end)
+            else:
+                drawing.part(begin, Texts(0, 0, quoted), end)
             return
-        if part.dfa is None:
-            inside = drawing.state()
-            drawing.text(begin, b'"', inside)
-            if part.low or part.high is not None:
-                after = drawing.state()
-                most = part.low if part.high is None else part.high
-                character = parse(character_in(escapes)).root
-                drawing.part(inside, Repeat(0, 0, character, part.low, most, False), after)
-                inside = after
-                if part.high is not None:
-                    drawing.text(inside, b'"', end)
-                    return
+        most = part.low if part.high is None else part.high
+        if part.dfa is not None:
+            size = (most + 1) * part.dfa.num_states
+            meter.check(STAGE, states=size)
+            make = literals if size > MOST_KEPT else _kept_literals
+            drawing.nfa(begin, make(part.dfa, escapes, part.low, part.high), end)
+            return
+        inside = drawing.state()
+        drawing.text(begin, b'"', inside)
+        if most or part.high is not None:
+            after = drawing.state()
+            character = parse(character_in(escapes)).root
+            drawing.part(inside, Repeat(0, 0, character, part.low, most, False), after)
+            inside = after
+        if part.high is None:
             drawing.nfa(inside, free_string(), end)
-            return
-        if part.low or part.high is not None:
-            most = part.low if part.high is None else part.high
-            meter.check(STAGE, states=(most + 1) * part.dfa.num_states)
-            drawing.nfa(begin, _of_length(part.dfa, part.low, part.high, escapes), end)
-        elif part.dfa.num_states > MOST_KEPT:
-            drawing.nfa(begin, spelled_literals(part.dfa, meter, escapes), end)
         else:
-            drawing.nfa(begin, _literals(part.dfa, escapes), end)
+            drawing.text(inside, b'"', end)
 
     # Containers.
 
@@ -424,7 +406,6 @@ class JsonTexts:
 
     def _name(self, drawing: Sketch, entry: int, machine: Objects, label: str | int) -> int:
         """Draw a name and the colon; the state after them."""
-        escapes, meter = self._options.escapes, self._sets.meter
         colon = b":" + self._options.after_colon
         if isinstance(label, str) and self._plain:
             value = drawing.state()
@@ -434,16 +415,10 @@ class JsonTexts:
         if isinstance(label, str):
             self.string(drawing, entry, StringPart(listed=(label,)), named)
         else:
-            kind = machine.kinds[label]
-            if kind.names is not None:
-                self.string(drawing, entry, StringPart(kind.names), named)
-            elif not machine.names:
-                self.string(drawing, entry, StringPart(), named)
-            elif escapes == "free":
-                drawing.nfa(entry, other_names(machine.names), named)
-            else:
-                others = difference(any_text(), among(list(machine.names), meter), meter)
-                self.string(drawing, entry, StringPart(others), named)
+            names = machine.kinds[label].names
+            if names is None and machine.names:
+                names = _other_names(machine.names)
+            self.string(drawing, entry, StringPart(names), named)
         drawing.text(self._spaced(drawing, named), colon, value)
         return self._spaced(drawing, value)
 
@@ -459,123 +434,10 @@ def _drawn_by(
     return node
 
 
-@lru_cache(maxsize=64)
-def _literals(texts: Dfa, escapes: EscapesOf) -> Nfa:
-    """The literals of some texts."""
-    return spelled_literals(texts, Meter(), escapes)
-
-
-_of_length = lru_cache(maxsize=8)(literals_of_length)
-
-
-class _Literals:
-    """Draws the literals of all strings that are not in a trie."""
-
-    def __init__(self) -> None:
-        self._sketch = Sketch(Meter())
-        self.state, self.arc = self._sketch.state, self._sketch.interval
-        self.end, self.body = self.state(), self.state()
-        self._ways: dict[Ranges, int] = {(): self.body}
-        self._leaving: int | None = None
-        for low, high in ((0x20, 0x21), (0x23, 0x5B), (0x5D, 0x7F)):
-            self.arc(self.body, low, high, self.body)
-        for row in WELL_FORMED[1:]:
-            self.arc(self.body, *row[0], self._way(row[1:]))
-        self.arc(self.body, _QUOTE, _QUOTE, self.end)
-        self._sketch.block(*free_escapes(), self.body)
-
-    def nfa(self, start: int) -> Nfa:
-        """The automaton that was drawn, from a state to the end of the literal."""
-        return self._sketch.drawn(start, [self.end])
-
-    def _way(self, ranges: Ranges) -> int:
-        """The state before the last bytes of a character that leaves the trie."""
-        if ranges not in self._ways:
-            self._ways[ranges] = state = self.state()
-            self.arc(state, *ranges[0], self._way(ranges[1:]))
-        return self._ways[ranges]
-
-    def draw(self, source: int, trie: Mapping[str, Any]) -> None:
-        """Draw all literals but those of a trie; an empty key marks the end of a name."""
-        inside = {character: self.state() for character in trie if character}
-        if "" not in trie:
-            self.arc(source, _QUOTE, _QUOTE, self.end)
-        if any(character in _ESCAPED for character in inside):
-            backslash = self.state()
-            self._spell(backslash, inside)
-        else:
-            if self._leaving is None:
-                self._leaving = self.state()
-                self._spell(self._leaving, {})
-            backslash = self._leaving
-        self.arc(source, _BACKSLASH, _BACKSLASH, backslash)
-        self._ascii(source, inside)
-        wide = {c.encode(): state for c, state in inside.items() if ord(c) >= 0x80}
-        for row in WELL_FORMED[1:]:
-            self._wide(source, b"", row, wide)
-        for character, state in inside.items():
-            self.draw(state, trie[character])
-
-    def _spell(self, source: int, inside: Mapping[str, int]) -> None:
-        """Draw the rest of an escape after the backslash, each character in its one spelling."""
-        known: dict[bytes, int] = {b"": source}
-        for character, data in _ESCAPED.items():
-            letters = data[1:]
-            for length in range(1, len(letters)):
-                if letters[:length] not in known:
-                    known[letters[:length]] = self.state()
-                    byte, here = letters[length - 1], known[letters[: length - 1]]
-                    self.arc(here, byte, byte, known[letters[:length]])
-            last, target = letters[-1], inside.get(character, self.body)
-            self.arc(known[letters[:-1]], last, last, target)
-
-    def _ascii(self, source: int, inside: Mapping[str, int]) -> None:
-        """Draw the characters of one byte that need no escape."""
-        begin = 0x20
-        own = {ord(c): s for c, s in inside.items() if ord(c) < 0x80 and c not in _ESCAPED}
-        for stop in sorted({*own, _QUOTE, _BACKSLASH, 0x80}):
-            if stop > begin:
-                self.arc(source, begin, stop - 1, self.body)
-            if stop in own:
-                self.arc(source, stop, stop, own[stop])
-            begin = stop + 1
-
-    def _wide(self, source: int, read: bytes, row: Ranges, wide: Mapping[bytes, int]) -> None:
-        """Draw the characters of several bytes, after the bytes that were already read."""
-        low, high = row[0]
-        count = len(read)
-        here = {data[count] for data in wide if data.startswith(read) and len(data) > count}
-        for byte in sorted(each for each in here if low <= each <= high):
-            if byte > low:
-                self.arc(source, low, byte - 1, self._way(row[1:]))
-            longer = read + bytes([byte])
-            target = wide[longer] if len(row) == 1 else self.state()
-            self.arc(source, byte, byte, target)
-            if len(row) > 1:
-                self._wide(target, longer, row[1:], wide)
-            low = byte + 1
-        if low <= high:
-            self.arc(source, low, high, self._way(row[1:]))
-
-
-@lru_cache(maxsize=1)
-def free_string() -> Nfa:
-    """The rest of any string in any spelling, its closing quote included."""
-    drawn = _Literals()
-    return drawn.nfa(drawn.body)
+_kept_literals = lru_cache(maxsize=32)(literals)
 
 
 @lru_cache(maxsize=256)
-def other_names(names: tuple[str, ...]) -> Nfa:
-    """The literals of all strings but the given ones."""
-    trie: dict[str, Any] = {}
-    for name in names:
-        here = trie
-        for character in name:
-            here = here.setdefault(character, {})
-        here[""] = None
-    drawn = _Literals()
-    start, first = drawn.state(), drawn.state()
-    drawn.arc(start, _QUOTE, _QUOTE, first)
-    drawn.draw(first, trie)
-    return drawn.nfa(start)
+def _other_names(names: tuple[str, ...]) -> Dfa:
+    """The machine of all texts but some names."""
+    return difference(any_text(), among(list(names), Meter()), Meter())
