@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import regex as regex_library
 
 import explorer
 from explorer.errors import BudgetExceeded, ConstraintError, DamagedFile, UnsupportedSchema
@@ -355,6 +356,22 @@ def test_a_hostile_schema_stays_within_its_limits(schema: Any) -> None:
         constraint.within(limits)
     except (BudgetExceeded, UnsupportedSchema) as error:
         assert error.remedy
+
+
+@pytest.mark.parametrize(
+    ("written", "of_library"),
+    [
+        (r"\p{Letter}", r"\p{L}"), (r"\P{Lu}", r"\P{Lu}"), (r"[\p{gc=Nd}x]", r"[\p{Nd}x]"),
+        (r"\p{digit}", r"\p{Nd}"), (r"\p{punct}", r"\p{P}"), (r"[^\P{sc=Latin}]", r"\p{Latin}"),
+        (r"\p{Script=Greek}", r"\p{Greek}"), (r"\p{Script_Extensions=Han}", r"\p{Han}"),
+        (r"(?<a>\p{Any})", r"(?s:.)"), (r"[\S]", r"[^\s\ufeff]"), (r"[\W]", r"[^0-9A-Za-z_]"),
+    ],
+)  # fmt: skip
+def test_a_property_in_a_pattern_is_that_of_unicode(written: str, of_library: str) -> None:
+    constraint = explorer.json_schema({"type": "string", "pattern": f"^{written}$"})
+    for character in "aZªßжΩʹ1٣x_-!\u00a0\ufeff 好ー\u0301😀":
+        expected = regex_library.fullmatch(of_library, character) is not None
+        assert constraint.accepts(f'"{character}"') == expected, character
 
 
 def test_a_schema_that_nests_too_deep_is_refused() -> None:

@@ -2,18 +2,17 @@
 
 The two agree on most syntax that schemas use. Where they differ the pattern is rewritten:
 ``\\d``, ``\\w`` and ``\\b`` are ASCII, ``\\s`` and the dot have their own sets, ``$`` is only the
-end, ``[^]`` and ``[]`` are any character and none, code points are written ``\\u{1F600}``, groups
-``(?<name>…)``, and ``\\p{…}`` names a Unicode property.
+end, ``[^]`` and ``[]`` are any character and none, code points are written ``\\u{1F600}``, and some
+Unicode properties have other names.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
-from functools import lru_cache
 from typing import Final
 
 from explorer.errors import RegexError
+from explorer.languages.regex.characters import read_set
 
 SPACE: Final = r"\t\n\v\f\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 """ECMA-262's ``\\s`` (section 12.2 and 12.3): white space and line ends."""
@@ -26,25 +25,12 @@ _NO_REPEAT: Final = re.compile(r"\{,[0-9]*\}")
 
 _FLAGS: Final = re.compile(r"\(\?[a-zA-Z-]+[:)]")
 
-_LONG_CATEGORIES: Final = {
-    "Letter": "L", "Cased_Letter": "LC", "Uppercase_Letter": "Lu", "Lowercase_Letter": "Ll",
-    "Titlecase_Letter": "Lt", "Modifier_Letter": "Lm", "Other_Letter": "Lo", "Mark": "M",
-    "Nonspacing_Mark": "Mn", "Spacing_Mark": "Mc", "Enclosing_Mark": "Me", "Number": "N",
-    "Decimal_Number": "Nd", "digit": "Nd", "Letter_Number": "Nl", "Other_Number": "No",
-    "Punctuation": "P", "punct": "P", "Connector_Punctuation": "Pc", "Dash_Punctuation": "Pd",
-    "Open_Punctuation": "Ps", "Close_Punctuation": "Pe", "Initial_Punctuation": "Pi",
-    "Final_Punctuation": "Pf", "Other_Punctuation": "Po", "Symbol": "S", "Math_Symbol": "Sm",
-    "Currency_Symbol": "Sc", "Modifier_Symbol": "Sk", "Other_Symbol": "So", "Separator": "Z",
-    "Space_Separator": "Zs", "Line_Separator": "Zl", "Paragraph_Separator": "Zp", "Other": "C",
-    "Control": "Cc", "cntrl": "Cc", "Format": "Cf", "Surrogate": "Cs", "Private_Use": "Co",
-    "Unassigned": "Cn",
+_PROPERTY: Final = re.compile(r"\{(?:(Script_Extensions|scx)=)?([^}]*)\}")
+_PROPERTIES: Final = {
+    "digit": "Nd", "punct": "P", "cntrl": "Cc", "Combining_Mark": "M", "Alphabetic": "L",
+    "Alpha": "L",
 }  # fmt: skip
-
-_SCRIPTS: Final = {
-    "Latin": "LATIN ", "Greek": "GREEK ", "Cyrillic": "CYRILLIC ", "Hiragana": "HIRAGANA ",
-    "Katakana": "KATAKANA ", "Hebrew": "HEBREW ", "Arabic": "ARABIC ", "Thai": "THAI ",
-    "Hangul": "HANGUL ", "Han": "CJK UNIFIED IDEOGRAPH",
-}  # fmt: skip
+"""Names of properties that our reader of patterns does not know, and of what they stand for."""
 
 
 def translated(pattern: str) -> str:
@@ -54,12 +40,12 @@ def translated(pattern: str) -> str:
         pattern: The pattern, read with the ``u`` flag as JSON Schema recommends.
 
     Raises:
-        RegexError: A property is unknown, a repeat has no lower bound, flags are set, or the
-            pattern ends in the middle of an escape.
+        RegexError: A repeat has no lower bound, flags are set, or the pattern ends in the middle
+            of an escape.
 
     Example:
         >>> translated(r"^\\d+$"), translated("(?<year>.)")
-        ('^[0-9]+\\\\Z', '(?P<year>[^\\\\n\\\\r\\\\u2028\\\\u2029])')
+        ('^[0-9]+\\\\Z', '(?<year>[^\\\\n\\\\r\\\\u2028\\\\u2029])')
     """
     out: list[str] = []
     position = 0
@@ -102,19 +88,13 @@ def translated(pattern: str) -> str:
             out.append(r"\Z")
         elif char == ".":
             out.append(_DOT)
-        elif pattern.startswith("(?<", position) and pattern[position + 3 : position + 4] not in (
-            "=", "!",
-        ):  # fmt: skip
-            out.append("(?P<")
-            position += 3
-            continue
         else:
             out.append(char)
         position += 1
     return "".join(out)
 
 
-_PIECE: Final = re.compile(r"\\.|\[(?:\\.|[^\\\]])*\]|\((?:\?(?::|P<\w+>))?|.", re.S)
+_PIECE: Final = re.compile(r"\\.|\[(?:\\.|[^\\\]])*\]|\((?:\?(?::|<\w+>))?|.", re.S)
 """An escape, a set, the beginning of a group, or another character."""
 
 
@@ -154,11 +134,14 @@ def _escape(pattern: str, position: int, in_class: bool) -> tuple[str, int]:
     """An escape in Python's syntax, and the position after it."""
     letter = pattern[position + 1 : position + 2]
     after = position + 2
-    sets = {"d": "0-9", "w": _WORD, "s": SPACE}
-    if letter in sets:
-        return (sets[letter] if in_class else f"[{sets[letter]}]"), after
-    if letter and letter in "DWS":
-        return (_complement_in_class(letter) if in_class else f"[^{sets[letter.lower()]}]"), after
+    if letter and letter in "dwsDWS":
+        inside = {"d": "0-9", "w": _WORD, "s": SPACE}[letter.lower()]
+        if letter.islower():
+            return (inside if in_class else f"[{inside}]"), after
+        if not in_class:
+            return f"[^{inside}]", after
+        others = read_set(f"[^{inside}]", 0, 0)[0].ranges
+        return "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in others), after
     if letter in ("b", "B"):
         if in_class:
             return r"\x08", after
@@ -180,86 +163,9 @@ def _escape(pattern: str, position: int, in_class: bool) -> tuple[str, int]:
         return f"\\x{ord(pattern[after]) % 32:02x}", after + 1
     if letter == "0" and not pattern[after : after + 1].isdigit():
         return r"\x00", after
-    if letter in ("p", "P") and pattern[after : after + 1] == "{":
-        end = pattern.find("}", after)
-        inside = _property(pattern, position, pattern[after + 1 : end], negated=letter == "P")
-        return (inside if in_class else f"[{inside}]"), end + 1
+    if letter in ("p", "P") and (name := _PROPERTY.match(pattern, after)):
+        kind = "Script=" if name[1] else ""
+        return f"\\{letter}{{{kind}{_PROPERTIES.get(name[2], name[2])}}}", name.end()
     if letter in ("a", "A", "Z", "z", "e"):  # An identity escape in ECMA-262, not in Python.
         return letter, after
     return "\\" + letter, after
-
-
-def _complement_in_class(letter: str) -> str:
-    if letter == "D":
-        return r"\x00-/:-\U0010ffff"
-    if letter == "W":
-        return r"\x00-/:-@\[-\^`{-\U0010ffff"
-    return (
-        r"\x00-\x08\x0e-\x1f!-\x9f\xa1-\u167f\u1681-\u1fff\u200b-\u2027\u202a-\u202e\u2030-\u205e"
-        r"\u2060-\u2fff\u3001-\ufefe\uff00-\U0010ffff"
-    )
-
-
-@lru_cache(maxsize=64)
-def _ranges(name: str) -> tuple[tuple[int, int], ...] | None:
-    """The code points of a property, as ranges."""
-    kind, _, value = name.rpartition("=")
-    wanted = _LONG_CATEGORIES.get(value, value)
-    if kind in ("Script", "sc", "Script_Extensions", "scx"):
-        prefix = _SCRIPTS.get(value)
-        if prefix is None:
-            return None
-
-        def holds(code: int) -> bool:
-            return unicodedata.name(chr(code), "").startswith(prefix)
-    elif value == "ASCII":
-
-        def holds(code: int) -> bool:
-            return code < 128
-    elif value == "Any":
-        return ((0, 0x10FFFF),)
-    elif value in ("Alphabetic", "Alpha"):
-
-        def holds(code: int) -> bool:
-            return unicodedata.category(chr(code))[0] == "L" or chr(code).isalpha()
-    elif wanted == "LC":
-
-        def holds(code: int) -> bool:
-            return unicodedata.category(chr(code)) in ("Lu", "Ll", "Lt")
-    elif len(wanted) <= 2 and wanted[:1] in "LMNPSZC" and kind in ("", "General_Category", "gc"):
-
-        def holds(code: int) -> bool:
-            return unicodedata.category(chr(code)).startswith(wanted)
-    else:
-        return None
-    ranges: list[tuple[int, int]] = []
-    for code in range(0x110000):
-        if holds(code):
-            if ranges and ranges[-1][1] == code - 1:
-                ranges[-1] = (ranges[-1][0], code)
-            else:
-                ranges.append((code, code))
-    return tuple(ranges)
-
-
-def _property(pattern: str, position: int, name: str, *, negated: bool) -> str:
-    ranges = _ranges(name)
-    if ranges is None:
-        raise RegexError(
-            f"the property {name!r} is not known here",
-            pattern=pattern,
-            start=position,
-            end=min(len(pattern), position + len(name) + 4),
-            remedy="Use a general category such as \\p{L}, or write the ranges out.",
-        )
-    if negated:
-        gaps: list[tuple[int, int]] = []
-        begin = 0
-        for low, high in ranges:
-            if low > begin:
-                gaps.append((begin, low - 1))
-            begin = high + 1
-        if begin <= 0x10FFFF:
-            gaps.append((begin, 0x10FFFF))
-        ranges = tuple(gaps)
-    return "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in ranges)
