@@ -74,7 +74,7 @@ from explorer.languages.schema.values.places import (
     conjunction,
     key_of,
 )
-from explorer.languages.schema.values.texts import StringPart, Strings, Words, checked, told_apart
+from explorer.languages.schema.values.texts import StringPart, Strings, checked, told_apart
 
 
 def _too_fine(divisor: Decimal) -> tuple[str, str]:
@@ -118,7 +118,7 @@ OnceMode = Literal["refused", "marked", "free"]
 """What is done about unique items that are too many to draw: a finite machine is refused, the
 arrays are marked, or they are free to repeat their items. Not strictly, the keyword is ignored."""
 
-_T = TypeVar("_T", Words, Numbers, Strings)
+_T = TypeVar("_T", Numbers, Strings)
 
 
 class ValueSets:
@@ -334,17 +334,19 @@ class ValueSets:
         self._known[key] = every
         return every
 
-    def words(self, wanted: Wanted) -> Words:
+    def words(self, wanted: Wanted) -> list[str]:
         """The words null, true and false of a set."""
-        return self._gathered(wanted, ("null", "boolean"), Words(), self._plain_words)
+        words = self._gathered(wanted, ("null", "boolean"), Strings(), self._plain_words)
+        return sorted(word for part in words for word in part.listed or ())
 
-    def _plain_words(self, subs: Conjunction) -> Words:
+    def _plain_words(self, subs: Conjunction) -> Strings:
         types, scalars = types_of(subs), constants_of(subs)
-        return Words(
+        words = tuple(
             word for word, value in WORDS.items()
             if ("null" if value is None else "boolean") in types
             and (scalars is None or any(each is value for each in scalars))
         )  # fmt: skip
+        return Strings((StringPart(listed=words),)) if words else Strings()
 
     def numbers(self, wanted: Wanted) -> Numbers:
         """The numbers of a set."""
@@ -596,7 +598,7 @@ class ValueSets:
         """The values of a set, at most ``most`` of them; ``None`` if there are infinitely many, or
         if they are not counted.
         """
-        values: list[object] = [WORDS[word] for word in sorted(self.words(wanted))]
+        values: list[object] = [WORDS[word] for word in self.words(wanted)]
         numbers = self.numbers(wanted).values(most)
         if numbers is None:
             return None

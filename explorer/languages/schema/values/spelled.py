@@ -151,7 +151,7 @@ class JsonTexts:
         level: int,
     ) -> None:
         sets = self._sets
-        for word in sorted(sets.words(wanted)):
+        for word in sets.words(wanted):
             drawing.text(begin, word.encode(), end)
         for machine in sets.numbers(wanted).machines(sets.meter):
             drawing.machine(begin, machine, end)

@@ -1,4 +1,4 @@
-"""Sets of words and of strings, closed under union, intersection and difference.
+"""Sets of texts, closed under union, intersection and difference.
 
 A set of strings is a union of parts. A part is a list of texts, or a machine over UTF-8 beside
 bounds on the number of characters. The complement of such a part is a union of three parts (outside
@@ -13,23 +13,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
 
 import numpy as np
 
 from explorer.alphabet import NUM_BYTES
 from explorer.automata.construction import operations
 from explorer.automata.construction.operations import (
-    dfa_to_nfa,
     difference,
     intersection,
     minimal_dfa,
     minimize,
 )
-from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32, Nfa
+from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter
 from explorer.jit import jit
+from explorer.languages.schema.text.sketch import Sketch
 from explorer.languages.schema.text.strings import among, length_between, nothing
 
 Test = Callable[[str], bool]
@@ -75,22 +74,6 @@ class StringPart:
 
 ANY = StringPart()
 """Every string."""
-
-
-class Words(frozenset[str]):
-    """A subset of the words null, true and false."""
-
-    def met(self, other: Words, meter: Meter) -> Words:
-        """The words of both."""
-        return Words(self & other)
-
-    def without(self, other: Words, meter: Meter) -> Words:
-        """The words of this set that are not in the other."""
-        return Words(self - other)
-
-    def joined(self, other: Words, meter: Meter) -> Words:
-        """The words of either."""
-        return Words(self | other)
 
 
 class Strings(tuple[StringPart, ...]):
@@ -197,34 +180,26 @@ def checked(part: StringPart) -> StringPart | None:
     return part if _has_length(part.dfa, part.low, part.high) else None
 
 
-_BYTES: Final = ((0, 0x80), (0xC2, 0xE0), (0xE0, 0xF0), (0xF0, 0xF5), (0x80, 0xC0))
-"""The first bytes of characters (lowest, past the highest) by how many bytes follow, and at last
-the bytes that follow."""
-
-
 def _has_length(dfa: Dfa, low: int, high: int | None) -> bool:
     """Whether the length of some word is within two bounds."""
     if not low and high is None:
         return True
-    kinds = np.zeros((len(_BYTES), dfa.num_classes), np.bool_)
-    for kind, (lowest, end) in enumerate(_BYTES):
-        kinds[kind, dfa.symbol_class[lowest:end]] = True
+    begins = np.ones(dfa.num_classes, np.bool_)
+    begins[dfa.symbol_class[0x80:0xC0]] = False
     most = -1 if high is None else high
-    return bool(_reads_length(dfa.table, kinds, dfa.accepting, dfa.start, low, most))
+    return bool(_reads_length(dfa.table, begins, dfa.accepting, dfa.start, low, most))
 
 
 @jit
 def _reads_length(
-    table: Int32, kinds: Bool, accepting: Bool, start: int, low: int, high: int
+    table: Int32, begins: Bool, accepting: Bool, start: int, low: int, high: int
 ) -> bool:
     """Whether a word has from ``low`` to ``high`` characters; -1 for no upper bound.
 
     Args:
-        kinds: bool[5, classes], whether a class has bytes of each kind of `_BYTES`.
+        begins: bool[classes], whether the bytes of a class begin characters.
     """
-    states = table.shape[0]
-    reached = np.zeros((len(kinds), states), np.bool_)  # By the bytes that are left.
-    here = np.zeros(states, np.bool_)
+    here = np.zeros(len(table), np.bool_)  # With the states inside the last character.
     here[start] = True
     kept, kept_at, power, length = here.copy(), 0, 1, 0
     while True:
@@ -232,19 +207,16 @@ def _reads_length(
             return True
         if length == high or not here.any():
             return False
-        reached[:] = False
-        for state in np.flatnonzero(here):
+        after = np.zeros(len(table), np.bool_)
+        todo = [(state, True) for state in np.flatnonzero(here)]
+        while todo:
+            state, is_begun = todo.pop()
             for symbol in range(table.shape[1]):
                 target = table[state, symbol]
-                if target >= 0:
-                    for more in range(4):
-                        reached[more, target] |= kinds[more, symbol]
-        for more in range(3, 0, -1):
-            for state in np.flatnonzero(reached[more]):
-                for symbol in range(table.shape[1]):
-                    if kinds[4, symbol] and table[state, symbol] >= 0:
-                        reached[more - 1, table[state, symbol]] = True
-        here = reached[0].copy()
+                if target >= 0 and begins[symbol] == is_begun and not after[target]:
+                    after[target] = True
+                    todo.append((np.int64(target), False))
+        here = after
         length += 1
         # The sets of states repeat at last: whole periods are passed over.
         if (here == kept).all():
@@ -271,19 +243,14 @@ def told_apart(
     """
     own = list(dict.fromkeys(map(id, machines)))
     by_id = {id(each): each for each in machines}
-    every = [dfa_to_nfa(each) for each in (whole, *(by_id[it] for it in own))]
-    first = np.cumsum([2, *(each.num_states for each in every)]).tolist()
-    arcs: list[Int32] = []
-    for place, (each, shift) in enumerate(zip(every, first, strict=False)):
-        arcs.append(each.arcs + np.array([shift, 0, 0, shift], np.int32))
-        ends = np.full((len(each.accepting), 4), NUM_BYTES + place, np.int32)
-        ends[:, 0], ends[:, 3] = each.accepting + shift, 1
-        arcs.append(ends)
-    begins = [(0, each.start + shift) for each, shift in zip(every, first, strict=False)]
-    side_by_side = Nfa(
-        first[-1], 0, np.concatenate(arcs).astype(np.int32), np.array(begins, np.int32),
-        np.array([1], np.int32), NUM_BYTES + len(every),
-    )  # fmt: skip
+    sketch = Sketch(meter, 2)
+    for place, each in enumerate((whole, *(by_id[it] for it in own))):
+        states = sketch.copy(each)
+        sketch.epsilon(0, states[each.start])
+        ends = np.flatnonzero(each.accepting) + states.start
+        mark = np.full(len(ends), NUM_BYTES + place)
+        sketch.rows(np.column_stack([ends, mark, mark, np.ones_like(ends)]).astype(np.int32))
+    side_by_side = replace(sketch.drawn(0, [1]), num_symbols=NUM_BYTES + 1 + len(own))
     joint = minimal_dfa(side_by_side, meter)
     if not joint.num_states:
         return []
