@@ -20,11 +20,11 @@ closed machine has all of them; a machine that discovers its states has those th
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Final, Literal
 
 import numpy as np
+from msgspec import structs
 
 from explorer.alphabet import NUM_BYTES
 from explorer.automata.construction.operations import dfa_to_nfa
@@ -297,7 +297,7 @@ def _layers(offset: Int32, arcs: Int32, top: int, endless: bool) -> tuple[Int32,
 @cache
 def free_string() -> Nfa:
     """The rest of any string in any spelling, its closing quote included."""
-    return replace(literals(any_text()), start=INSIDE)
+    return structs.replace(literals(any_text()), start=INSIDE)
 
 
 @lru_cache(maxsize=64)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from msgspec import structs
 
 from explorer.alphabet import NUM_BYTES
 from explorer.automata.construction import operations
@@ -250,7 +251,7 @@ def told_apart(
         ends = np.flatnonzero(each.accepting) + states.start
         mark = np.full(len(ends), NUM_BYTES + place)
         sketch.rows(np.column_stack([ends, mark, mark, np.ones_like(ends)]).astype(np.int32))
-    side_by_side = replace(sketch.drawn(0, [1]), num_symbols=NUM_BYTES + 1 + len(own))
+    side_by_side = structs.replace(sketch.drawn(0, [1]), num_symbols=NUM_BYTES + 1 + len(own))
     joint = minimal_dfa(side_by_side, meter)
     if not joint.num_states:
         return []
