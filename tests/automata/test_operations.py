@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from explorer.automata.construction import operations
 from explorer.automata.construction.subset import determinize
@@ -176,7 +176,7 @@ def test_folding_equals_refining(nfa: Nfa, longest: int) -> None:
     # A disjoint cyclic part keeps folding from being tried; taking it away again does not.
     once = chain(8)
     back = np.array([(end, once.start) for end in once.accepting.tolist()], np.int32)
-    again_and_again = replace(once, epsilons=np.concatenate([once.epsilons, back]))
+    again_and_again = structs.replace(once, epsilons=np.concatenate([once.epsilons, back]))
     loop = operations.minimal_dfa(again_and_again, Meter())
     cyclic = operations.union([finite, loop], Meter())
     again = operations.difference(cyclic, operations.difference(loop, finite, Meter()), Meter())

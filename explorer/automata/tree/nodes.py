@@ -533,7 +533,7 @@ class Source(Changeable, ABC):
     def fields(self) -> dict[str, object]:
         """The fields for `load` as JSON values, without the children; by default all of them."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {name: as_json(value) for name, value in values.items() if not _held(value)}
+        return {name: as_saved(value) for name, value in values.items() if not _held(value)}
 
     @classmethod
     @abstractmethod
@@ -679,7 +679,7 @@ class Source(Changeable, ABC):
         return {name: value for name, value in made.items() if name not in derived}
 
 
-def as_json(value: object) -> object:
+def as_saved(value: object) -> object:
     """A value as a JSON file gives it back: a tuple is a list."""
     return json.decode(json.encode(value))
 

@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Final, Self, TypeVar, cast
 
 from explorer.automata.drawn import DrawnTransducer
 from explorer.automata.machine import Dfa
-from explorer.automata.tree.nodes import Empty, Node, Source, Written, as_json
+from explorer.automata.tree.nodes import Empty, Node, Source, Written, as_saved
 from explorer.budget import Meter
 from explorer.errors import ConstraintError, DamagedFile
 
@@ -61,7 +61,7 @@ class PipelineStage(ABC):
     def fields(self) -> dict[str, object]:
         """The fields that `load` takes, as values that JSON can hold; by default all of them."""
         mine = cast("Any", self)
-        return {each.name: as_json(getattr(self, each.name)) for each in fields(mine)
+        return {each.name: as_saved(getattr(self, each.name)) for each in fields(mine)
                 if each.compare}  # fmt: skip
 
     @classmethod

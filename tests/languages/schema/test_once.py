@@ -373,6 +373,14 @@ def test_a_reason_names_the_item_that_came_before(text: str, label: str) -> None
     assert label in explorer.explain_text(constraint, text).message
 
 
+def test_a_closing_bracket_after_a_comma_wants_an_item_not_another_one() -> None:
+    model = explorer.load_model("tiny")
+    session = explorer.Session(model, explorer.json_schema(unique({"type": "integer"})), "")
+    for token in ("[", "4", ","):
+        session.step(token=token)
+    assert "Expected by /items" in session.explain("]").paragraph
+
+
 def test_arrays_of_lists_and_of_truths_are_different() -> None:
     """Also where each set of a few items is drawn."""
     constraint = explorer.json_schema(unique({"enum": [[1], [True], {"a": 0}, {"a": False}]}))

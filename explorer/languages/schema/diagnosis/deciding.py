@@ -66,7 +66,9 @@ def deciding(spot: Spot, places: list[Site], byte: int | None, options: SchemaOp
         return question.members(places[-1], outline)  # Before or inside of a name.
     if byte == 0x5D and outline is not None and outline[:1] == b"[" and not spot.value:
         pointers = question.members(places[-2], outline)
-        return pointers or _hard(places[-2])
+        if pointers or outline.endswith(b","):  # JSON itself has an item after a comma.
+            return pointers
+        return _hard(places[-2])
     pointers = question.value(places[-1], spot.value)
     if not pointers and outline is not None and spot.is_finished:
         pointers = question.members(places[-2], outline + b"0")
