@@ -193,7 +193,7 @@ class LookedFrom:
         paths = background_of(machine).paths
         try:
             return machine.vocabulary.written(
-                paths.completion(place, paths.meter(budget or ENDINGS))
+                paths.completion(place, paths.meter(ENDINGS if budget is None else budget))
             )
         except BudgetExceeded:
             return None

@@ -308,6 +308,8 @@ class DeviceMasks:
         whiches = [0] * len(states)
         if constraint is not None or len(self._needed) > 1:
             whiches = ints(self._constraint_of_rows(constraint, len(states)))
+        if remaining is not None:
+            remaining = checked_rows("remaining", remaining, len(states))
         rows, faults = self._host.rows(ints(states), whiches, remaining)
         if any(faults):
             self.error.write(torch.tensor(faults, device=states.device), states, step)
