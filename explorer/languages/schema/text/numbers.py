@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from math import gcd
 from typing import Final, Literal
@@ -78,7 +78,7 @@ LARGEST_MODULUS: Final = 20_000
 """The largest numerator p of a ``multipleOf`` p / 10^k; a machine has p states for each decimal."""
 
 
-@cache
+@lru_cache(maxsize=16)
 def _pattern(pattern: str) -> Dfa:
     return compile_pattern(pattern, Meter())[1]
 

@@ -77,7 +77,7 @@ CHARACTER: Final = rf'[^"\\\x00-\x1f]|{ESCAPE}'
 """One character of a JSON string in any spelling."""
 
 
-@cache
+@lru_cache(maxsize=2)
 def _spellings(escapes: EscapesOf) -> Int32:
     """The spellings of characters: int32[arcs, 4], rows ``(source, read, written, target)``.
 
