@@ -74,6 +74,11 @@ def _give_notice() -> None:
         print(NOTICE, file=sys.stderr, flush=True)
 
 
+def is_too_deep(error: BaseException) -> bool:
+    """Whether Python's limit of nested calls was reached; a kernel turns it into a `SystemError`."""
+    return isinstance(error, RecursionError) or isinstance(error.__cause__, RecursionError)
+
+
 class Kernel(Generic[P, R]):
     """A function that is compiled to machine code at its first call.
 

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from numba.core import config
 
 import explorer
+from explorer.automata.construction.minimize import merge_classes
 from explorer.hashing import SEED, enter, first_slot, folded, mixed
-from explorer.jit import NOTICE, jit
+from explorer.jit import NOTICE, is_too_deep, jit
 
 PACKAGE = Path(explorer.__file__).parent
 
@@ -259,7 +260,8 @@ def test_an_interrupt_waits_until_numba_is_loaded() -> None:
 
 CALLER = """
 from explorer.hashing import mixed
-from explorer.jit import NOTICE, jit
+from explorer.automata.construction.minimize import merge_classes
+from explorer.jit import NOTICE, is_too_deep, jit
 
 def outer(code, value):
     return mixed(code, value)
@@ -305,3 +307,17 @@ def test_the_names_of_the_package_load_no_compiler_and_no_other_front_end() -> N
         assert name not in loaded
     for part in ("schema.source", "types.source", "template.generated", "grammar.source"):
         assert f"explorer.languages.{part}" not in loaded
+
+
+def test_a_kernel_at_the_limit_of_nested_calls_is_too_deep() -> None:
+    machine = explorer.regex("a+b").dfa
+
+    def nested() -> BaseException:
+        try:
+            merge_classes(machine)
+        except (RecursionError, SystemError) as error:
+            return error
+        return nested()
+
+    assert is_too_deep(nested())
+    assert not is_too_deep(SystemError("another fault"))

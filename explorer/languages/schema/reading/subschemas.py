@@ -26,6 +26,7 @@ import referencing.jsonschema
 from referencing import Registry, Resource, Specification
 
 from explorer.errors import UnsupportedSchema
+from explorer.jit import is_too_deep
 from explorer.languages.schema.reading.text import pointer_to
 
 if TYPE_CHECKING:
@@ -479,7 +480,9 @@ def not_too_deep(make: Callable[[], _T]) -> _T:
     """
     try:
         return make()
-    except RecursionError as error:
+    except (RecursionError, SystemError) as error:
+        if not is_too_deep(error):
+            raise
         raise UnsupportedSchema(
             "Subschemas are nested too deep, or references lead through too many of them.",
             pointer="", keyword="",

@@ -21,6 +21,7 @@ from explorer.automata.tree.nodes import Call, Deferred, Node, Outline, Repeat, 
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded
+from explorer.jit import is_too_deep
 from explorer.languages.regex import parse
 from explorer.languages.schema.options import SchemaOptions
 from explorer.languages.schema.reading.subschemas import check_well_formed
@@ -132,8 +133,8 @@ class JsonTexts:
             if not self._late and self._call is None:  # It is minimized before it is copied.
                 whole = _drawn_by(lambda _: outline)
                 outline = Outline(dfa_to_nfa(whole.make(meter)), ())
-        except RecursionError as error:
-            if not self._late:
+        except (RecursionError, SystemError) as error:
+            if not self._late or not is_too_deep(error):
                 raise
             most = sys.getrecursionlimit()
             raise BudgetExceeded("states", limit=most, reached=most + 1, stage=STAGE) from error
