@@ -75,7 +75,7 @@ def _give_notice() -> None:
 
 
 def is_too_deep(error: BaseException) -> bool:
-    """Whether Python's limit of nested calls was reached; a kernel turns it into a `SystemError`."""
+    """Whether Python's limit of nested calls was met; a kernel turns it into a `SystemError`."""
     return isinstance(error, RecursionError) or isinstance(error.__cause__, RecursionError)
 
 
