@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
+from functools import partial
+from inspect import getclosurevars
 from typing import Any, Final, cast
 
 from explorer.languages.types.decimals import power_of_ten
@@ -72,8 +74,12 @@ def _remarks(schema: Mapping[str, Any], field: str) -> Iterator[str]:
     kind = schema.get("type")
     if isinstance(kind, str) and kind.startswith("function-"):
         function = cast("Mapping[str, Any]", schema["function"])["function"]
-        if not _is_of_pydantic(function):
-            yield f"The validator {_named(function)}{_of(field)} is Python code, {_WHEN}."
+        while isinstance(function, partial):
+            function = cast("Any", function).func
+        predicate = _predicate(function)
+        if predicate is not None or not _is_of_pydantic(function):
+            name = _named(predicate or function)
+            yield f"The validator {name}{_of(field)} is Python code, {_WHEN}."
     if kind in ("url", "multi-host-url"):
         yield f"A URL{_of(field)} is read more strictly than its format says, {_WHEN}."
     if kind == "tagged-union" and callable(schema.get("discriminator")):
@@ -96,6 +102,14 @@ def _of(field: str) -> str:
 def _named(function: Any) -> str:
     name: str = getattr(function, "__qualname__", "") or type(function).__qualname__
     return name.rpartition("<locals>.")[2]
+
+
+def _predicate(function: Any) -> Any:
+    """The user's function that pydantic calls for a `Predicate` or `Not` of `annotated_types`."""
+    if _named(function) != "val_func" or not _is_of_pydantic(function):
+        return None
+    annotation = getclosurevars(function).nonlocals.get("annotation")
+    return getattr(annotation, "func", function)
 
 
 def _is_of_pydantic(function: Any) -> bool:

@@ -8,6 +8,7 @@ pydantic reads them, so that each text of the constraint has a value and each va
 - dates, times and durations are the texts that pydantic writes, and those of the ``format`` of a
   JSON Schema as far as Python's types can hold them;
 - a ``Decimal`` is a number or a text of digits, in the same bounds (`decimals`);
+- a strict ``int`` is written in plain digits, since pydantic then refuses ``3.0`` and ``3e0``;
 - an object is closed: it has no members but its own. It is open if ``model_config`` says
   ``extra="allow"`` or ``extra="ignore"``; pydantic's own schema is open by default too, and
   ``json_schema(User.model_json_schema())`` uses it unchanged;
@@ -57,6 +58,17 @@ _MONTHS: Final = "[0-9]{1,7}M"
 _DATED: Final = f"(?:[0-9]{{1,6}}Y(?:{_MONTHS})?(?:{_DAYS})?|{_MONTHS}(?:{_DAYS})?|{_DAYS})"
 DURATION: Final = f"-?P(?:{_DATED}(?:{_TIME})?|{_TIME}|[0-9]{{1,7}}W)"
 INTEGER: Final = "-?(?:0|[1-9][0-9]*)"
+
+PLAIN_DIGITS: Final = {
+    "$schema": "http://json-schema.org/draft-04/schema#",
+    "$id": "urn:explorer:plain-digits",
+    "$comment": "A strict int. In draft 4, 3.0 is not an integer.",
+    "type": "integer",
+}
+"""The integers in plain digits: a part that names its own draft, as it may if it has an ``$id``."""
+
+_VERSION_OF_UUID: Final = re.compile("uuid[0-9]")
+"""A format that no draft knows, which pydantic writes beside the pattern of a `UUID4`."""
 
 
 def pydantic_module() -> Any:
@@ -115,6 +127,8 @@ def schema_of(described: object, adapter: Any) -> tuple[dict[str, Any], tuple[st
             part.setdefault("additionalProperties", False)
         for aside in ("default", "examples"):
             part.pop(aside, None)
+        if "pattern" in part and _VERSION_OF_UUID.fullmatch(str(part.get("format"))):
+            del part["format"]
     return schema, left_out(adapter.core_schema)
 
 
@@ -229,6 +243,15 @@ def _generator() -> Any:
     class Exact(GenerateJsonSchema):
         """Schemas of what pydantic reads."""
 
+        def generate(self, schema: Any, mode: Any = "validation") -> dict[str, Any]:
+            return super().generate(_with_strictness(schema), mode)
+
+        def int_schema(self, schema: Any) -> dict[str, Any]:
+            made = super().int_schema(schema)
+            if schema.get("strict"):
+                made["allOf"] = [dict(PLAIN_DIGITS)]
+            return made
+
         def date_schema(self, schema: Any) -> dict[str, Any]:
             _unbounded(schema, "date")
             return _text(DATE)
@@ -298,6 +321,66 @@ def _generator() -> Any:
     return Exact
 
 
+def _with_strictness(core: Mapping[str, Any]) -> Any:
+    """A core schema of pydantic in which each int says whether it is strict.
+
+    Unless it says so itself, the configuration of the class decides whose field it belongs to. What
+    is used by strict and by other classes, such as an alias of a type, is there twice.
+    """
+    defined = {each["ref"]: each for each in core.get("definitions", ())}
+    strict_ones: dict[str, Any] = {}
+
+    def copied(part: Any, strict: bool) -> Any:
+        if isinstance(part, list | tuple):
+            return [copied(each, strict) for each in cast("list[Any]", part)]
+        if not isinstance(part, Mapping):
+            return part
+        here = cast("Mapping[str, Any]", part)
+        kind = here.get("type")
+        if not isinstance(kind, str):  # The keys are the names of fields.
+            return {key: copied(each, strict) for key, each in here.items()}
+        target = defined.get(here["schema_ref"]) if kind == "definition-ref" else None
+        strict = _is_strict(here if target is None else target, strict)
+        made = {
+            key: each if key in _NO_PARTS else copied(each, strict) for key, each in here.items()
+        }
+        if not strict or kind == "model":
+            return made
+        if kind == "int":
+            made.setdefault("strict", True)
+        if target is not None and target["type"] != "model":
+            made["schema_ref"] = _of_strict(here["schema_ref"])
+            if target["type"] != "dataclass" and made["schema_ref"] not in strict_ones:
+                strict_ones[made["schema_ref"]] = None  # It may refer to itself.
+                strict_ones[made["schema_ref"]] = copied(target, True)
+        if "ref" in here:
+            made["ref"] = _of_strict(here["ref"])
+        return made
+
+    made = copied(core, False)
+    if strict_ones:
+        made["definitions"] = [*made["definitions"], *strict_ones.values()]
+    return made
+
+
+def _is_strict(part: Mapping[str, Any], around: bool) -> bool:
+    """Whether the configuration of a part, or else that of the class around it, is strict."""
+    config = cast("Mapping[str, Any] | None", part.get("config"))
+    if config is None:
+        return around and part.get("type") not in ("model", "dataclass")
+    return bool(config.get("strict"))
+
+
+def _of_strict(reference: str) -> str:
+    """The name of a part of a core schema as strict classes use it."""
+    name, _, number = reference.rpartition(":")
+    return f"{name}_strict:{number}"
+
+
+_NO_PARTS: Final = frozenset(("metadata", "serialization", "function", "default", "config"))
+"""The keys of a core schema whose values hold no core schemas."""
+
+
 def _unbounded(schema: Mapping[str, Any], what: str) -> None:
     """Refuse the bounds of a point in time."""
     for bound in ("gt", "ge", "lt", "le", "now_op"):
@@ -339,7 +422,7 @@ def _keyed(found: dict[str, Any], keys: Any) -> dict[str, Any]:
     """
     match keys.get("type"):
         case "integer":
-            if len(keys) > 1:
+            if keys.keys() - {"type", "allOf"}:  # As texts, strict keys are read as all others.
                 raise ConstraintError(
                     "The bounds of integer keys of a dict cannot be kept.",
                     remedy="Use plain int as the type of the keys, or a Literal.",

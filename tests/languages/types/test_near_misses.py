@@ -8,9 +8,10 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cache
+from functools import cache, partial
 from typing import Annotated, Any, Literal
 
+import annotated_types
 import pydantic
 import pytest
 from hypothesis import given, settings
@@ -187,6 +188,39 @@ def test_validators_are_named_by_a_warning(style: Any) -> None:
         "The validator Checked.is_even of the field 'even'",
     ]
     assert explorer.from_type(Silent, style=style).source.warnings() == ()
+
+
+def no_more_than(most: int, value: int) -> int:
+    return min(value, most)
+
+
+def is_odd(value: int) -> bool:
+    return value % 2 == 1
+
+
+class Gated(BaseModel):
+    n: Annotated[int, annotated_types.Predicate(lambda value: value > 3)]
+
+
+@pytest.mark.parametrize(
+    ("described", "named"),
+    [
+        (Gated, "<lambda> of the field 'n'"),
+        (annotated_types.LowerCase[str], "str.islower"),
+        (Annotated[int, annotated_types.Not(is_odd)], "is_odd"),
+        (Annotated[int, pydantic.AfterValidator(partial(no_more_than, 3))], "no_more_than"),
+    ],
+    ids=str,
+)
+def test_predicates_and_partial_functions_are_validators_too(described: Any, named: str) -> None:
+    (warning,) = explorer.from_type(described).source.warnings()
+    assert f"{named} is Python code" in warning
+
+
+def test_the_version_of_a_uuid_constrains_without_a_warning() -> None:
+    constraint = explorer.from_type(pydantic.UUID4)
+    assert not constraint.accepts(f'"{uuid.uuid1()}"') and constraint.accepts(f'"{uuid.uuid4()}"')
+    assert constraint.source.warnings() == ()
 
 
 def test_warnings_are_saved_with_the_type() -> None:
