@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from explorer.arguments import instance, plain, whole_number, whole_text, wrong
 from explorer.automata.construction import operations
@@ -515,6 +515,14 @@ def _depth(*operands: Constraint, flat: type | None = None) -> int:
         part._depth - (flat is not None and isinstance(part.source, flat))  # pyright: ignore[reportPrivateUsage]
         for part in operands
     )
+
+
+GivenConstraint: TypeAlias = Constraint | type[Any] | Mapping[str, Any]
+"""The forms in which a user may give a constraint.
+
+Besides a constraint these are a type, such as a pydantic model, and OpenAI's ``response_format``
+(`explorer.languages.types.source.as_constraint`).
+"""
 
 
 def regex(pattern: str | re.Pattern[str], budget: Budget | None = None) -> Constraint:

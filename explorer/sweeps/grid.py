@@ -30,9 +30,12 @@ from explorer.decoding.models.arguments import (
 )
 from explorer.decoding.models.model import Message, Prompt
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.errors import ConstraintError, ExplorerError
+from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint
+from explorer.languages.schema.reading.text import is_response_format
 from explorer.languages.sources.serial import source_to_dict
+from explorer.languages.types.schema import is_type
+from explorer.languages.types.source import as_constraint
 from explorer.sweeps.models import ModelGiven, SweepModel, digest_of
 from explorer.tokens.machine import TokenMachine
 
@@ -291,14 +294,12 @@ def _is_sampler(given: object) -> bool:
 
 
 def _is_constraint(given: object) -> bool:
-    return given is None or isinstance(given, Constraint | TokenMachine | str)
+    named = isinstance(given, Constraint | TokenMachine | str)
+    return given is None or named or is_type(given) or is_response_format(given)
 
 
 def _constraint(given: object) -> Constraint | TokenMachine | None:
-    if given is None or isinstance(given, Constraint | TokenMachine):
-        return given
-    remedy = "Give a Constraint, such as regex(...), a compiled one, or None."
-    raise wrong("constraint", given, "a constraint", remedy=remedy, error=ConstraintError)
+    return given if given is None or isinstance(given, TokenMachine) else as_constraint(given)
 
 
 def _source(constraint: Constraint | TokenMachine | None) -> dict[str, object] | None:

@@ -24,14 +24,13 @@ from explorer.automata.words import shortest_word
 from explorer.budget import Budget, Meter
 from explorer.errors import (
     BudgetExceeded,
-    ConstraintError,
     EmptyConstraint,
     ExplorerError,
     IncompatibleVocabulary,
     NotRegular,
     VocabularyError,
 )
-from explorer.languages.constraint import Constraint
+from explorer.languages.constraint import Constraint, GivenConstraint
 from explorer.tokens.closed_form.assemble import (
     Assembled,
     MonoidTooLarge,
@@ -81,7 +80,7 @@ AnyTransducer: TypeAlias = TokenTransducer | Sequence[Arc] | Any
 # its arrays need no cast; callers that may compile something larger use `table_of`.
 @overload
 def compile(
-    constraint: Constraint | type[Any],
+    constraint: GivenConstraint,
     vocabulary: Vocabulary | None = None,
     budget: Budget | None = None,
     *,
@@ -94,7 +93,7 @@ def compile(
 
 @overload
 def compile(
-    constraint: Constraint | type[Any],
+    constraint: GivenConstraint,
     vocabulary: Vocabulary | None = None,
     budget: Budget | None = None,
     *,
@@ -106,7 +105,7 @@ def compile(
 
 @overload
 def compile(
-    constraint: Constraint | type[Any],
+    constraint: GivenConstraint,
     vocabulary: Vocabulary | None = None,
     budget: Budget | None = None,
     *,
@@ -118,7 +117,7 @@ def compile(
 
 
 def compile(
-    constraint: Constraint | type[Any],
+    constraint: GivenConstraint,
     vocabulary: Vocabulary | None = None,
     budget: Budget | None = None,
     *,
@@ -130,8 +129,8 @@ def compile(
     """Compile a constraint to an exact token machine over a vocabulary.
 
     Args:
-        constraint: The language of the text; or a pydantic model, a dataclass or another type,
-            which stands for `explorer.from_type` of it.
+        constraint: The language of the text; or a pydantic model, a dataclass, another type or a
+            ``response_format``, each of which stands for `explorer.json_schema` of it.
         vocabulary: The tokens that write it; with a transducer they may be left out.
         budget: Limits on states, arcs, bytes and seconds for the whole compilation.
         transducer: Any transducer from token ids to bytes in place of the usual one,
@@ -177,7 +176,9 @@ def compile(
         [True, True, False]
     """
     if not isinstance(constraint, Constraint):
-        constraint = _of_type(constraint)
+        from explorer.languages.types.source import as_constraint
+
+        constraint = as_constraint(constraint)
     if (vocabulary is None and transducer is None) or not isinstance(vocabulary, Vocabulary | None):  # pyright: ignore[reportUnnecessaryIsInstance]
         remedy = "Make one with Vocabulary.from_tokenizer(...) or Vocabulary.from_file(...)."
         raise wrong("vocabulary", vocabulary, "a Vocabulary", remedy=remedy, error=VocabularyError)
@@ -213,21 +214,6 @@ def compile(
     from explorer.tokens.filtered.apply import filtered
 
     return filtered(machine, constraint, meter.budget)
-
-
-def _of_type(given: object) -> Constraint:
-    """The constraint of a Python type.
-
-    Raises:
-        ConstraintError: The value is not a type.
-    """
-    from explorer.languages.types.schema import is_type
-    from explorer.languages.types.source import from_type
-
-    if is_type(given):
-        return from_type(given)
-    remedy = "Make one with regex(...), choice([...]), json_schema(...) or from_type(...)."
-    raise wrong("constraint", given, "a constraint", remedy=remedy, error=ConstraintError)
 
 
 @overload

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from explorer.analysis.characters.display import show_text
 from explorer.arguments import flag, whole_number, wrong
-from explorer.errors import ConstraintError
-from explorer.languages.constraint import Constraint
+from explorer.languages.constraint import Constraint, GivenConstraint
+from explorer.languages.types.source import as_constraint
 from explorer.tokens.compile import compile
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.words import DONE, unpack
@@ -303,7 +303,7 @@ _SAME: Final = Rollback("", "", (), 0)
 
 
 def disagreements(
-    constraint: Constraint,
+    constraint: GivenConstraint,
     tokenizer: object,
     seconds: float = 30.0,
     model: LanguageModel | None = None,
@@ -345,9 +345,7 @@ def disagreements(
         >>> [(each.kind, each.token) for each in found.reports]
         [('trim', b'a')]
     """
-    if not isinstance(constraint, Constraint):  # pyright: ignore[reportUnnecessaryIsInstance]
-        remedy = "Make one with regex(...), json_schema(...) or grammar(...)."
-        raise wrong("constraint", constraint, "a constraint", remedy=remedy, error=ConstraintError)
+    constraint = as_constraint(constraint)
     if model is not None and not hasattr(model, "read"):
         raise wrong("model", model, "a language model", remedy="Give load_model(...), or None.")
     vocabulary = vocabulary_of(tokenizer)

@@ -12,8 +12,8 @@ import numpy as np
 from explorer.arguments import flag, listed, wrong
 from explorer.automata.machine import Bool
 from explorer.budget import Budget
-from explorer.errors import ConstraintError
-from explorer.languages.constraint import Constraint
+from explorer.languages.constraint import Constraint, GivenConstraint
+from explorer.languages.types.source import as_constraint
 from explorer.tokens.compile import compile
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.words import unpack
@@ -32,7 +32,7 @@ DISTRIBUTION = "constraint-explorer"
 
 
 def witness(
-    constraint: Constraint,
+    constraint: GivenConstraint,
     tokenizer: object,
     prefix: str | bytes | Sequence[int] = "",
     *,
@@ -71,9 +71,7 @@ def witness(
         True
     """
     vocabulary = vocabulary_of(tokenizer)
-    if not isinstance(constraint, Constraint):  # pyright: ignore[reportUnnecessaryIsInstance]
-        remedy = "Make one with regex(...), json_schema(...) or grammar(...)."
-        raise wrong("constraint", constraint, "a constraint", remedy=remedy, error=ConstraintError)
+    constraint = as_constraint(constraint)
     machine = compile(constraint, vocabulary, budget, lazy=True)
     ids = ids_of_prefix(machine, prefix)
     positive_seconds(seconds)

@@ -28,8 +28,8 @@ from explorer.analysis.verdict.asked import as_bytes
 from explorer.analysis.verdict.verdict import Stage, Verdict, judge_text
 from explorer.analysis.wording.sentences import Said, message, prose, reason
 from explorer.analysis.wording.words import Names, title, underlined
-from explorer.arguments import instance
-from explorer.languages.constraint import Constraint
+from explorer.languages.constraint import Constraint, GivenConstraint
+from explorer.languages.types.source import as_constraint
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,7 +235,7 @@ class TextExplanation(Answered):
         return ("It does not fit into the token budget.",) if self.over_budget else ()
 
 
-def explain_text(constraint: Constraint, text: str | bytes) -> TextExplanation:
+def explain_text(constraint: GivenConstraint, text: str | bytes) -> TextExplanation:
     """Explain whether a constraint accepts a text, and where it fails if not.
 
     Args:
@@ -253,9 +253,7 @@ def explain_text(constraint: Constraint, text: str | bytes) -> TextExplanation:
         >>> why.spans
         ((0, 5), (6, 7))
     """
-    constraint = instance(
-        "constraint", constraint, Constraint, "a Constraint", remedy="Make one with regex(...)."
-    )
+    constraint = as_constraint(constraint)
     data = as_bytes(text)
     verdict = judge_text(constraint.machine, data)
     return TextExplanation(verdict, deciding_parts(constraint, verdict), constraint, None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
-from typing import TypeVar, cast
+from typing import TypeAlias, TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -22,14 +22,14 @@ from explorer.decoding.sampling.reference import Rows
 from explorer.decoding.sampling.sampler import Drawing, Sampler, row_parts
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
-from explorer.languages.constraint import Constraint
+from explorer.languages.constraint import GivenConstraint
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.masks.device import DeviceMasks
 from explorer.vocabulary import Vocabulary
 
 T = TypeVar("T")
 
-AnyConstraint = Constraint | TokenMachine | None
+AnyConstraint: TypeAlias = GivenConstraint | TokenMachine | None
 """The constraint on the text of a row; ``None`` leaves it free."""
 
 

@@ -18,7 +18,7 @@ from explorer.decoding.models.model import LanguageModel, Prompt
 from explorer.decoding.probability.mass import NODES, Asked, Method, SumOptions
 from explorer.decoding.probability.progress import Progress
 from explorer.decoding.probability.written import WrittenTokens, log_sum
-from explorer.languages.constraint import Constraint
+from explorer.languages.constraint import GivenConstraint
 from explorer.tokens.machine import TokenMachine
 
 
@@ -80,7 +80,7 @@ class Distortion:
 def masking_distortion(
     lm: LanguageModel,
     prompt: Prompt,
-    constraint: Constraint | TokenMachine,
+    constraint: GivenConstraint | TokenMachine,
     *,
     method: Method = "auto",
     samples: int = 4096,

@@ -26,7 +26,7 @@ from explorer.decoding.probability.progress import Progress, advancing
 from explorer.decoding.probability.written import Float64, WrittenTokens, log_sum, opened
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
-from explorer.languages.constraint import Constraint
+from explorer.languages.constraint import Constraint, GivenConstraint
 from explorer.tokens.machine import TokenMachine
 
 Method = Literal["auto", "exact", "sampling"]
@@ -202,7 +202,7 @@ class Asked:
 def probability_mass(
     lm: LanguageModel,
     prompt: Prompt,
-    constraint: Constraint | TokenMachine,
+    constraint: GivenConstraint | TokenMachine,
     *,
     ends: bool = True,
     method: Method = "auto",

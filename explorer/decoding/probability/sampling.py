@@ -28,7 +28,7 @@ from explorer.decoding.probability.written import WrittenTokens, opened
 from explorer.decoding.sampling.sampler import uniform
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
-from explorer.languages.constraint import Constraint
+from explorer.languages.constraint import GivenConstraint
 from explorer.tokens.machine import TokenMachine
 
 Way = Literal["rejection", "smc"]
@@ -64,7 +64,7 @@ class ConditionalSample:
 def sample_conditional(
     lm: LanguageModel,
     prompt: Prompt,
-    constraint: Constraint | TokenMachine,
+    constraint: GivenConstraint | TokenMachine,
     count: int = 16,
     *,
     method: Way = "rejection",

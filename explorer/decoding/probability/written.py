@@ -29,7 +29,7 @@ from explorer.decoding.models.model import (
 )
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
-from explorer.languages.constraint import Constraint
+from explorer.languages.constraint import GivenConstraint
 from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary
 
@@ -152,7 +152,7 @@ def probability(
     lm: LanguageModel,
     prompt: Prompt,
     ids: Sequence[int | str],
-    constraint: Constraint | TokenMachine | None = None,
+    constraint: GivenConstraint | TokenMachine | None = None,
     *,
     budget: Budget | None = None,
 ) -> TokenProbabilities: ...
@@ -161,7 +161,7 @@ def probability(
     lm: LanguageModel,
     prompt: Prompt,
     ids: Sequence[Sequence[int | str]],
-    constraint: Constraint | TokenMachine | None = None,
+    constraint: GivenConstraint | TokenMachine | None = None,
     *,
     budget: Budget | None = None,
 ) -> list[TokenProbabilities]: ...
@@ -169,7 +169,7 @@ def probability(
     lm: LanguageModel,
     prompt: Prompt,
     ids: Sequence[int | str] | Sequence[Sequence[int | str]],
-    constraint: Constraint | TokenMachine | None = None,
+    constraint: GivenConstraint | TokenMachine | None = None,
     *,
     budget: Budget | None = None,
 ) -> TokenProbabilities | list[TokenProbabilities]:

@@ -18,7 +18,7 @@ from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.speculation.proposing import Accept, Drafting, checked_draft
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
-from explorer.languages.constraint import Constraint
+from explorer.languages.constraint import GivenConstraint
 from explorer.tokens.machine import TokenMachine
 
 
@@ -63,7 +63,7 @@ def measured_acceptance(
     lm: LanguageModel,
     draft: Drafting | LanguageModel,
     prompts: Sequence[Prompt],
-    constraint: Constraint | TokenMachine | None,
+    constraint: GivenConstraint | TokenMachine | None,
     *,
     sampler: Sampler = Sampler(),  # noqa: B008 - A frozen value.
     max_tokens: int = 64,

@@ -41,7 +41,7 @@ from explorer.decoding.speculation.proposing import CountedProposals, Counting, 
 from explorer.decoding.speculation.taking import masked_logits
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ContextFull, ExplorerError
-from explorer.languages.constraint import Constraint
+from explorer.languages.constraint import GivenConstraint
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.words import DONE
 
@@ -104,7 +104,7 @@ class _Growing:
 def own_first(
     lm: LanguageModel,
     prompt: Prompt,
-    constraint: Constraint | TokenMachine | None,
+    constraint: GivenConstraint | TokenMachine | None,
     *,
     sampler: Sampler = Sampler(temperature=0.0),  # noqa: B008 - A frozen value.
     max_tokens: int = 64,

@@ -144,8 +144,6 @@ def healed(
         return Rule.of(again, vocabulary, budget)
     if source is None:
         if constraint is not None and not (known and is_free(constraint)):
-            if not known:
-                return Rule.of(constraint, vocabulary, budget)  # Raises the fitting error.
             raise ConstraintError(
                 "This token machine does not know its constraint, so it cannot be healed.",
                 remedy="Give the constraint itself, or heal=False.",

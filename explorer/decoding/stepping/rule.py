@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Final, Literal, cast, get_args
 import numpy as np
 
 from explorer.alphabet import LETTER
-from explorer.arguments import named_way, plain, wrong
+from explorer.arguments import named_way
 from explorer.automata.machine import Bool, Int32
 from explorer.budget import Budget
-from explorer.errors import ConstraintError, ExplorerError, VocabularyError
+from explorer.errors import ExplorerError, VocabularyError
 from explorer.languages.constraint import Constraint
 from explorer.languages.phases.followed import PartNet, phase_net
 from explorer.languages.sources.serial import source_to_dict
@@ -68,6 +68,19 @@ class StateMask:
     over_budget: int
 
 
+def read_constraint(given: object) -> Constraint:
+    """A user's constraint, which may be a type or a ``response_format``.
+
+    Raises:
+        ConstraintError: It is something else.
+    """
+    if isinstance(given, Constraint):
+        return given
+    from explorer.languages.types.source import as_constraint  # Few runs begin with a type.
+
+    return as_constraint(given)
+
+
 @dataclass(frozen=True, eq=False)
 class Rule:
     """A token machine with the questions that a session asks."""
@@ -88,12 +101,6 @@ class Rule:
                 return cls(Free(vocabulary))
             case Constraint():
                 return cls(shared_machine(constraint, vocabulary, budget))
-            case str():
-                raise ConstraintError(
-                    f"constraint is {plain(constraint)!r}, which could be a pattern or a text.",
-                    remedy="Write regex(...) or literal(...).",
-                    evidence={"constraint": constraint},
-                )
             case TokenMachine():
                 if constraint.vocabulary.id_space != vocabulary.id_space:
                     raise VocabularyError(
@@ -107,10 +114,7 @@ class Rule:
                     )
                 return cls(constraint)
             case _:
-                remedy = "Give a Constraint, such as regex(...), a compiled one, or None."
-                raise wrong(
-                    "constraint", constraint, "a constraint", remedy=remedy, error=ConstraintError
-                )
+                return cls(shared_machine(read_constraint(constraint), vocabulary, budget))
 
     @property
     def vocabulary(self) -> Vocabulary:

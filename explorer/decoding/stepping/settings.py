@@ -38,10 +38,10 @@ from explorer.decoding.stepping.healing import (
     reopened,
     without_healing,
 )
-from explorer.decoding.stepping.rule import Forced, Rule, checked_forced
+from explorer.decoding.stepping.rule import Forced, Rule, checked_forced, read_constraint
 from explorer.decoding.stepping.tree import Setting
 from explorer.errors import ConstraintError
-from explorer.languages.constraint import Constraint, regex
+from explorer.languages.constraint import Constraint, GivenConstraint, regex
 from explorer.languages.stages.restricted import Restricted
 from explorer.languages.stages.stage import TextStage
 from explorer.languages.stages.staged import stages_of, unstaged, with_stages
@@ -87,9 +87,9 @@ def checked_restrict(restrict: object) -> Restricted | None:
 
 
 def kept_to(
-    constraint: Constraint | TokenMachine | None, restrict: Restricted | None
+    constraint: GivenConstraint | TokenMachine | None, restrict: Restricted | None
 ) -> Constraint | TokenMachine | None:
-    """A constraint with a session's restriction added as a stage.
+    """A user's constraint with a session's restriction added as a stage.
 
     Args:
         restrict: The restriction; ``None`` for none.
@@ -98,23 +98,23 @@ def kept_to(
         The given object if it already has that stage.
 
     Raises:
-        ConstraintError: A token machine does not know its constraint.
+        ConstraintError: It is not a constraint, or a token machine does not know its constraint.
     """
+    if not (constraint is None or isinstance(constraint, TokenMachine)):
+        constraint = read_constraint(constraint)
     if restrict is None:
         return constraint
     if constraint is None or (isinstance(constraint, TokenMachine) and is_free(constraint)):
         given = regex("(?s:.*)")
     elif isinstance(constraint, Constraint):
         given = constraint
-    elif isinstance(constraint, TokenMachine):  # pyright: ignore[reportUnnecessaryIsInstance] - A user may give anything.
+    else:
         if constraint.constraint is None:
             raise ConstraintError(
                 "This token machine does not know its constraint, so it cannot be restricted.",
                 remedy="Give the constraint itself, or a session without restrict.",
             )
         given = constraint.constraint
-    else:
-        return constraint  # It is not a constraint; compiling it raises the fitting error.
     source = without_healing(given).source
     stages = stages_of(source)
     if any(stage == restrict for stage, _ in stages):
@@ -155,7 +155,7 @@ class RunOptions:
 
 def asked(
     lm: LanguageModel,
-    constraint: Constraint | TokenMachine | None,
+    constraint: GivenConstraint | TokenMachine | None,
     prompt: Prompt,
     options: RunOptions,
 ) -> Setting:
@@ -200,7 +200,7 @@ def asked(
 
 def given(
     vocabulary: Vocabulary,
-    constraint: Constraint | TokenMachine | None,
+    constraint: GivenConstraint | TokenMachine | None,
     prompt: Prompt | None,
     budget: Budget | None,
 ) -> Setting:
@@ -225,7 +225,7 @@ def edited(
     old: Setting,
     budget: Budget | None,
     *,
-    constraint: Constraint | TokenMachine | Unchanged | None,
+    constraint: GivenConstraint | TokenMachine | Unchanged | None,
     prompt: Prompt | Unchanged,
     sampler: Sampler | Unchanged,
 ) -> Setting:

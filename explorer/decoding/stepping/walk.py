@@ -71,7 +71,7 @@ from explorer.decoding.trace.recording import (
 from explorer.decoding.trace.records import Position, Step
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
-from explorer.languages.constraint import Constraint
+from explorer.languages.constraint import Constraint, GivenConstraint
 from explorer.languages.stages.restricted import Restricted
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.words import DONE
@@ -147,7 +147,7 @@ class Walk:
     def __init__(
         self,
         lm: LanguageModel,
-        constraint: Constraint | TokenMachine | None,
+        constraint: GivenConstraint | TokenMachine | None,
         prompt: Prompt = "",
         *,
         sampler: Sampler = Sampler(temperature=0.0),  # noqa: B008 - A frozen value.
@@ -187,7 +187,7 @@ class Walk:
     def from_ids(
         cls,
         vocabulary: Vocabulary,
-        constraint: Constraint | TokenMachine | None,
+        constraint: GivenConstraint | TokenMachine | None,
         ids: Sequence[int | str],
         logprobs: Sequence[float | None] | None = None,
         prompt: Prompt | None = None,
@@ -588,7 +588,7 @@ class Walk:
     def edit(
         self,
         *,
-        constraint: Constraint | TokenMachine | Unchanged | None = UNCHANGED,
+        constraint: GivenConstraint | TokenMachine | Unchanged | None = UNCHANGED,
         prompt: Prompt | Unchanged = UNCHANGED,
         sampler: Sampler | Unchanged = UNCHANGED,
     ) -> Self:

@@ -17,7 +17,10 @@ from explorer.languages.phases.control import AnyTokens, ControlToken, Name, che
 from explorer.languages.phases.free import AnyText, TextUntil
 from explorer.languages.phases.phase import Phase, checked_phase_name
 from explorer.languages.phases.structural import StructuralTag
+from explorer.languages.schema.reading.text import is_response_format
 from explorer.languages.stages.staged import check_operand
+from explorer.languages.types.schema import is_type
+from explorer.languages.types.source import as_constraint
 from explorer.vocabulary import Vocabulary
 
 _WRITTEN: Final = ("begin", "end", "triggers", "value", "separator")
@@ -241,6 +244,8 @@ def _part(name: str, constraint: object) -> Source:
     """The source of a constraint; a str stands for that text."""
     if isinstance(constraint, str):
         return literal(constraint).source
+    if is_type(constraint) or is_response_format(constraint):
+        constraint = as_constraint(constraint)
     if not isinstance(constraint, Constraint):
         raise ConstraintError(
             f"{name} is {shown(constraint)}, not a constraint.",

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 
 from explorer.languages.constraint import Constraint
+from explorer.languages.schema.reading.text import is_response_format
 from explorer.languages.stages.staged import check_operand
 from explorer.languages.template.generated import generated, repeated, templated
+from explorer.languages.types.schema import is_type
+from explorer.languages.types.source import as_constraint
 
 
 def gen(
@@ -118,6 +121,6 @@ def template(text: str, /, **parts: Constraint) -> Constraint:
 
 
 def _source(part: object) -> object:
-    if not isinstance(part, Constraint):
-        return part
-    return check_operand(part.source)
+    if is_type(part) or is_response_format(part):
+        part = as_constraint(part)
+    return check_operand(part.source) if isinstance(part, Constraint) else part

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from explorer.arguments import plain, wrong
 from explorer.automata.tree.nodes import Source
 from explorer.errors import ConstraintError
 from explorer.languages.regex.source import Regex
-from explorer.languages.schema.source import JsonSchema
+from explorer.languages.schema.source import json_schema
 from explorer.languages.sources.algebra import check_nesting
 from explorer.languages.template.expression import Places, choices, constructor, text_of
 from explorer.languages.template.limited import Limited
@@ -72,8 +72,7 @@ def _source(value: object) -> Source:
 
 
 def _schema(value: object) -> Source:
-    plain_value = dict(cast("Mapping[str, object]", value)) if isinstance(value, Mapping) else value
-    return JsonSchema.of(plain_value)
+    return json_schema(cast("type[Any]", value)).source
 
 
 def typed(described: object, *, style: object = "json") -> Source:

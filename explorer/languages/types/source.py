@@ -16,17 +16,18 @@ from dataclasses import dataclass, field, replace
 from inspect import isroutine
 from typing import Any, ClassVar, Final, Literal, Self, TypeVar, cast, get_args
 
-from explorer.arguments import instance, plain, whole_number, wrong
+from explorer.arguments import instance, plain, shown, whole_number, wrong
 from explorer.automata.tree.nodes import Node, Source, Written
 from explorer.errors import ConstraintError, DamagedFile, ExplorerError
 from explorer.languages.constraint import Constraint
-from explorer.languages.schema.source import OPTIONS, JsonSchema, check_options
+from explorer.languages.schema.reading.text import is_response_format
+from explorer.languages.schema.source import OPTIONS, JsonSchema, check_options, json_schema
 from explorer.languages.sources.algebra import Combination
 from explorer.languages.sources.registry import register, register_reader
 from explorer.languages.types.containers import Reader
 from explorer.languages.types.declared import declared
 from explorer.languages.types.remarks import OF_A_FUNCTION, checks_of
-from explorer.languages.types.schema import adapter_of, schema_of, type_name, value_of
+from explorer.languages.types.schema import adapter_of, is_type, schema_of, type_name, value_of
 from explorer.languages.types.shapes import OtherShape, Shape
 
 
@@ -319,6 +320,38 @@ def from_type(described: Any, *, style: Style = "json", **options: Any) -> Const
     known = OPTIONS if style == "json" else ("max_depth",)
     check_options(f'from_type(style="{style}")', options, known)
     return Constraint(kind.of(described, **options))
+
+
+def as_constraint(given: object) -> Constraint:
+    """The constraint that a user's argument stands for, as all functions take one.
+
+    Args:
+        given: A constraint; or what `json_schema` takes for one without doubt: a pydantic model, a
+            dataclass or another type, or OpenAI's ``response_format``.
+
+    Raises:
+        ConstraintError: It is anything else; a string could mean a pattern or a text.
+
+    Example:
+        >>> as_constraint(bool)
+        from_type(bool)
+    """
+    if isinstance(given, Constraint):
+        return given
+    if is_type(given) or is_response_format(given):
+        return json_schema(cast("type[Any]", given))
+    if isinstance(given, str):
+        raise ConstraintError(
+            f"constraint is {shown(plain(given))} (str), not a constraint: it could be a pattern "
+            "or a text.",
+            remedy="Write regex(...) or literal(...).",
+            evidence={"constraint": given},
+        )
+    remedy = "Give regex(...), choice([...]), json_schema(...), or a type such as a pydantic model."
+    if isinstance(given, Mapping):
+        given = cast("Mapping[object, object]", given)
+        remedy = "Write json_schema(...) if it is a JSON Schema, or choice(...) if it names texts."
+    raise wrong("constraint", given, "a constraint", remedy=remedy, error=ConstraintError)
 
 
 _NO_TYPES: Final[tuple[tuple[tuple[type, ...], str], ...]] = (

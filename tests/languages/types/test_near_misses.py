@@ -358,6 +358,63 @@ def test_a_type_is_taken_where_a_schema_or_a_constraint_is(described: Any) -> No
     assert spaced.source == explorer.from_type(described, whitespace="flexible").source
 
 
+class Small(BaseModel):
+    n: Literal["a", "b"]
+
+
+SMALL: dict[str, Any] = {
+    "type": "json_schema",
+    "json_schema": {"name": "small", "schema": explorer.from_type(Small).source.children[0].text},
+}
+SMALL["json_schema"]["schema"] = json.loads(SMALL["json_schema"]["schema"])
+
+
+@pytest.mark.parametrize("form", [Small, SMALL], ids=["type", "response_format"])
+def test_every_function_takes_a_type_or_a_response_format_as_a_constraint(form: Any) -> None:
+    lm = explorer.load_model("tiny")
+    wanted = explorer.json_schema(form)
+    texts = sorted(wanted.examples(5))
+    assert texts == ['{"n":"a"}', '{"n":"b"}']
+    session = explorer.Session(lm, form, prompt="a", restrict={"scripts": ["Latin"]}, heal=True)
+    session.run(max_tokens=20)
+    assert session.text.removeprefix(session.healed) in texts
+    assert session.constraint is not None
+    assert "restrict" in str(session.constraint.source)
+    session.edit(constraint=form)
+    free = explorer.Session(lm, form, prompt="a")
+    free.run(max_tokens=20)
+    ids = free.ids
+    assert explorer.Session.from_ids(lm.vocabulary, form, ids).text in texts
+    (row,) = explorer.generate(lm, ["a"], form, max_tokens=20)
+    assert row.text in texts
+    mass = explorer.probability_mass(lm, "a", form)
+    assert mass.value == explorer.probability_mass(lm, "a", wanted).value
+    assert explorer.explain_text(form, '{"n":3}').message
+    assert explorer.gen(json_schema=form).source == wanted.source
+    assert explorer.gen(constraint=form).source == wanted.source
+    assert explorer.template("<{a}>", a=form).accepts(f"<{texts[0]}>")
+    assert explorer.many(form).accepts(texts[0] * 2)
+    assert explorer.phase("answer", form).accepts(texts[0])
+    assert explorer.compile(form, BYTES).constraint == explorer.compile(wanted, BYTES).constraint
+
+
+@pytest.mark.parametrize("wrong", ["abc", {"type": "integer"}, {"a": "b"}, 3])
+def test_what_could_mean_several_things_is_refused_everywhere(wrong: Any) -> None:
+    lm = explorer.load_model("tiny")
+    for call in (
+        lambda: explorer.compile(wrong, BYTES),
+        lambda: explorer.Session(lm, wrong, restrict={"scripts": ["Latin"]}),
+        lambda: explorer.Session(lm, wrong, prompt="a", heal=True),
+        lambda: explorer.generate(lm, ["a"], wrong),
+        lambda: explorer.probability_mass(lm, "a", wrong),
+        lambda: explorer.explain_text(wrong, "a"),
+        lambda: explorer.witness(wrong, BYTES),
+    ):
+        with pytest.raises(ConstraintError, match="not a constraint.*(Write|Give) ") as raised:
+            call()
+        assert ("json_schema" in raised.value.remedy) is not isinstance(wrong, str)
+
+
 def test_a_type_has_no_folder_and_an_instance_is_not_a_type(tmp_path: Any) -> None:
     with pytest.raises(ConstraintError, match="does not go with the type User"):
         explorer.json_schema(User, folder=tmp_path)
