@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager, suppress
 from decimal import Decimal
 from difflib import get_close_matches
 from numbers import Real
@@ -20,7 +20,7 @@ from operator import index
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar, cast
 
-from explorer.errors import ExplorerError
+from explorer.errors import ExplorerError, RegexError
 
 T = TypeVar("T")
 
@@ -37,6 +37,25 @@ _PLAIN: Final[tuple[tuple[type, Callable[[Any], object]], ...]] = (
     (str, str.__str__), (int, int.__pos__), (float, float.__pos__),
 )  # fmt: skip
 """The plain types, each with a conversion from a subclass that calls none of its methods."""
+
+
+@contextmanager
+def naming(name: str) -> Generator[None]:
+    """Name the argument in the error of a pattern that cannot be read.
+
+    Args:
+        name: The name of the argument.
+
+    Raises:
+        RegexError: The error of the pattern, with the name before it.
+    """
+    try:
+        yield
+    except RegexError as error:
+        raise RegexError(
+            f"{name}: {error.reason}", pattern=error.pattern, start=error.start, end=error.end,
+            remedy=error.remedy,
+        ) from error  # fmt: skip
 
 
 def plain(value: T) -> T:

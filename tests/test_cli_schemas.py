@@ -102,6 +102,8 @@ TREE: dict[str, Any] = {
         (["--property-order", "schema"], '{"t":{}', ",", 1),
         (["--whitespace", "flexible"], '{"t":', " ", 0),
         (["--whitespace", "compact"], '{"t":', " ", 1),
+        (["--escapes", "any"], "{", '"', 0),
+        (["--free-depth", "1"], "{", '"', 0),
     ],
 )
 def test_options_say_how_values_are_written(
@@ -111,6 +113,18 @@ def test_options_say_how_values_are_written(
     path.write_text(json.dumps(TREE))
     words = ["why", "--json-schema", str(path), "--tokenizer", TOKENIZER, "--prefix", prefix]
     assert cli.main([*words, f"--token={token}", *options]) == status
+
+
+def test_free_depth_and_escapes_are_options_too(tmp_path: Path) -> None:
+    path = tmp_path / "list.json"
+    path.write_text('{"type": "array"}')
+    words = ["--json-schema", str(path), "--tokenizer", TOKENIZER]
+    why = ["why", *words, "--prefix", "[[[", "--token=["]
+    assert cli.main(why) == 0 and cli.main([*why, "--free-depth", "1"]) == 1
+    path.write_text('{"enum": ["a"]}')
+    why = ["why", *words, "--prefix", '"', "--token=\\"]
+    assert cli.main(why) == 1 and cli.main([*why, "--escapes", "any"]) == 0
+    assert cli.main(["compile", *words, "--escapes", "any", "--free-depth", "0"]) == 0
 
 
 def test_what_cannot_be_followed_is_ignored_when_asked(tmp_path: Path, capsys: Capture) -> None:

@@ -23,7 +23,7 @@ from explorer.languages.grammar.functions import grammar
 from explorer.languages.phases.functions import structural_tag
 from explorer.languages.schema.options import Order, Recursion
 from explorer.languages.schema.source import json_schema
-from explorer.languages.schema.text.strings import Whitespace
+from explorer.languages.schema.text.strings import EscapesOf, Whitespace
 from explorer.languages.sources.aliases import Aliases
 from explorer.languages.sources.registry import offered, read
 from explorer.languages.template.expression import read_expression
@@ -34,8 +34,8 @@ from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary
 
 NAMES: Final = (
-    "whitespace", "whitespace_pattern", "property_order", "recursion", "max_depth", "folder",
-    "no_strict",
+    "whitespace", "whitespace_pattern", "property_order", "recursion", "max_depth",
+    "free_depth", "escapes", "folder", "no_strict",
 )  # fmt: skip
 """The options that apply only to a JSON Schema, by argparse's names."""
 
@@ -60,6 +60,17 @@ def add_schema_options(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--max-depth", type=int, metavar="N", help="how often a recursive schema is followed"
+    )
+    command.add_argument(
+        "--free-depth",
+        type=int,
+        metavar="N",
+        help="how deep values nest that the schema does not describe",
+    )
+    command.add_argument(
+        "--escapes",
+        choices=get_args(EscapesOf),
+        help="where a character may be an escape: where any text may follow, or everywhere",
     )
     command.add_argument(
         "--folder", metavar="PATH", help="the schemas that references may name; nothing is fetched"

@@ -560,7 +560,8 @@ def _check_meter(meter: object) -> None:
 
 
 def choice(
-    texts: Iterable[str | float] | Mapping[str, str | Sequence[str]] | float, *more: str | float
+    texts: Iterable[str | float] | Mapping[str, str | Sequence[str]] | float = (),
+    *more: str | float,
 ) -> Constraint:
     """One of some texts, letter for letter. The order of the texts never matters.
 

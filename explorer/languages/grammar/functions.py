@@ -30,8 +30,9 @@ def grammar(
     Args:
         text: The grammar as text; or a rule made with `explorer.grammars.rule`, or several of them,
             of which the first is the start.
-        syntax: The notation of the text: ``"gbnf"``, that of llama.cpp; ``"lark"``; or ``"ebnf"``,
-            that of the W3C or of ISO. `explorer.languages.grammar.notations` lists the syntax.
+        syntax: The notation of the text: ``"gbnf"``, that of llama.cpp, and of xgrammar, which
+            calls it EBNF; ``"lark"``; or ``"ebnf"``, that of the W3C or of ISO, without escapes.
+            `explorer.languages.grammar.notations` lists the syntax.
         ambiguous: Follow every stack that a text can lead to. By default every text must lead to
             one stack; if not, the error shows a shortest text that does not and a rewrite.
         budget: Limits for reading and checking the grammar, which takes some microseconds a

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Final, Literal, cast, get_args
 
-from explorer.arguments import flag, instance, plain, whole_number, wrong
+from explorer.arguments import flag, instance, naming, plain, whole_number, wrong
 from explorer.automata.construction.operations import difference
 from explorer.automata.machine import Dfa
 from explorer.automata.words import has_no_word, shortest_word
@@ -152,9 +152,12 @@ class SchemaOptions:
                 "between the tokens of JSON.",
                 remedy="Give one of them.",
             )
-        what = "a pattern of white space"
-        instance("whitespace_pattern", pattern, str, what, error=ConstraintError)
-        blank_machine(cast("str", pattern))
+        instance(
+            "whitespace_pattern", pattern, str, "a pattern of white space", error=ConstraintError,
+            remedy=r'Write whitespace_pattern="[ ]?", or r"[\n\t ]*", for example.',
+        )  # fmt: skip
+        with naming("whitespace_pattern"):
+            blank_machine(cast("str", pattern))
 
     @property
     def depth(self) -> Depth:

@@ -442,18 +442,44 @@ class JsonSchema(Source):
         """
         sets = ValueSets(self.options, meter, once=once)
         texts = JsonTexts(sets, self.options, late=True)
-        return self._noting(sets, lambda: texts.whole(
+        whole = self._noting(sets, lambda: texts.whole(
             *sets.root(self.parsed, self.remote_schemas), self.options.depth
         ))  # fmt: skip
+        return self._placing(whole, {})
 
     def _noting(self, sets: ValueSets, make: Callable[[], _T]) -> _T:
         """Call a function: note the sets of values, and add the place to its error."""
-        try:
-            made = not_too_deep(make)
-        except UnsupportedSchema as error:
-            raise error.at(self._place(error.pointer)) from error
+        made = self._with_place(lambda: not_too_deep(make))
         self._noted[:] = [sets]
         return made
+
+    def _with_place(self, make: Callable[[], _T]) -> _T:
+        """Call a function, and add the place to its error."""
+        try:
+            return make()
+        except UnsupportedSchema as error:
+            raise error.at(self._place(error.pointer)) from error
+
+    def _placing(self, outline: Outline, known: dict[int, tuple[Node, Node]]) -> Outline:
+        """An outline whose inner values, which are drawn later, add the place to their errors."""
+
+        def placed(node: Node) -> Node:
+            if not isinstance(node, Deferred) or node.outline is None:
+                return node
+            if id(node) not in known:
+                make, draw = node.make, node.outline
+
+                def made(meter: Meter) -> Dfa:
+                    return self._with_place(lambda: make(meter))
+
+                def drawn(meter: Meter) -> Outline:
+                    return self._placing(self._with_place(lambda: draw(meter)), known)
+
+                changed = structs.replace(node, make=made, outline=drawn)
+                known[id(node)] = node, changed  # The node stays, so that its id is its own.
+            return known[id(node)][1]
+
+        return Outline(outline.nfa, tuple((a, placed(node), b) for a, node, b in outline.parts))
 
     def fields(self) -> dict[str, object]:
         """The schema and the options."""

@@ -68,7 +68,10 @@ class Choice(Source):
             )
         given = listed("texts", texts, "a list of texts", error=ConstraintError)
         if not given:
-            raise ConstraintError("A choice without texts has no word.", remedy="Give one text.")
+            raise ConstraintError(
+                "A choice without texts has no word.",
+                remedy='Give one text at least, such as choice("yes", "no").',
+            )
         chosen: list[str] = []
         for k, each in enumerate(given):
             text = plain(each) if isinstance(each, str) else _number(each)

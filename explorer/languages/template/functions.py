@@ -27,7 +27,9 @@ def gen(
     """A part of a template that the model writes: any text, or one kind; with a limit on tokens.
 
     Args:
-        name: A name of the part outside a template; the parsed value is then a dict of one entry.
+        name: A name of the part outside a template; the parsed value is then a dict of one entry,
+            also in ``|``, and as a part of `template` and `many`. What ``+`` joins is parsed as one
+            text, without its names: write ``template("Name: {x}.", x=gen(...))``.
         regex: A pattern, as for `regex`.
         choices: Texts, or a mapping from names to texts, as for `choice`.
         stop: A text, or several: any text before the first of them.

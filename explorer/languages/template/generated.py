@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
-from explorer.arguments import plain, wrong
+from explorer.arguments import naming, plain, wrong
 from explorer.automata.tree.nodes import Source
 from explorer.errors import ConstraintError
 from explorer.languages.regex.source import Regex
@@ -61,8 +61,10 @@ def _without_limit(given: Mapping[str, object]) -> Source:
 
 def _pattern(name: str, value: object) -> Regex:
     if not isinstance(value, str | re.Pattern):
-        raise wrong(name, value, "a pattern", error=ConstraintError)
-    return Regex.read(cast("str | re.Pattern[str]", value))
+        remedy = f'Write {name}="[a-z]+", for example.'
+        raise wrong(name, value, "a pattern", error=ConstraintError, remedy=remedy)
+    with naming(name):
+        return Regex.read(cast("str | re.Pattern[str]", value))
 
 
 def _source(value: object) -> Source:

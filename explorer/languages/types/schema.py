@@ -248,9 +248,7 @@ def _generator() -> Any:
 
         def int_schema(self, schema: Any) -> dict[str, Any]:
             made = super().int_schema(schema)
-            if schema.get("strict"):
-                made["allOf"] = [dict(PLAIN_DIGITS)]
-            return made
+            return made | ({"allOf": [dict(PLAIN_DIGITS)]} if schema.get("strict") else {})
 
         def date_schema(self, schema: Any) -> dict[str, Any]:
             _unbounded(schema, "date")
@@ -269,11 +267,7 @@ def _generator() -> Any:
             return _text(DURATION)
 
         def uuid_schema(self, schema: Any) -> dict[str, Any]:
-            version = schema.get("version")
-            digits = "[0-9A-Fa-f]{4}"
-            third = digits if version is None else f"{version:x}[0-9A-Fa-f]{{3}}"
-            fourth = digits if version is None else "[89ABab][0-9A-Fa-f]{3}"
-            return _text(f"[0-9A-Fa-f]{{8}}-{digits}-{third}-{fourth}-[0-9A-Fa-f]{{12}}")
+            return _text(_uuid(schema.get("version")))
 
         def url_schema(self, schema: Any) -> dict[str, Any]:
             return super().url_schema(schema) | _schemes(schema)
@@ -394,6 +388,13 @@ def _unbounded(schema: Mapping[str, Any], what: str) -> None:
 
 def _text(pattern: str) -> dict[str, Any]:
     return {"type": "string", "pattern": f"^(?:{pattern})$"}
+
+
+def _uuid(version: int | None) -> str:
+    digits = "[0-9A-Fa-f]{4}"
+    third = digits if version is None else f"{version:x}[0-9A-Fa-f]{{3}}"
+    fourth = digits if version is None else "[89ABab][0-9A-Fa-f]{3}"
+    return f"[0-9A-Fa-f]{{8}}-{digits}-{third}-{fourth}-[0-9A-Fa-f]{{12}}"
 
 
 def _schemes(schema: Mapping[str, Any]) -> dict[str, Any]:

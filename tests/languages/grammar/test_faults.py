@@ -128,6 +128,33 @@ def test_a_short_form_shows_the_rules() -> None:
     assert str(grammar('start: "a"', "lark").source) == """grammar('start: "a"', 'lark')"""
 
 
+@pytest.mark.parametrize(
+    ("text", "under"),
+    [
+        (r'root ::= "a\nb"', r"\n"),
+        (r"root ::= '\x42'", r"\x42"),
+        (r'root ::= "\t"', r"\t"),
+        (r'root ::= "\\"', r"\\"),
+        (r"root ::= 'it\'s'", "\\'"),
+        (r'root ::= "a" [^\n]', r"\n"),
+        (r"root ::= [a\u00e4]", r"\u00e4"),
+        (r'root = "a\nb";', r"\n"),
+        (r'root ::= "\"a\""', "\\"),
+    ],
+)
+def test_an_escape_is_not_read_as_other_characters_in_silence(text: str, under: str) -> None:
+    with pytest.raises(GrammarError, match=r"(?i)a backslash (in a text )?is itself") as caught:
+        grammar(text, "ebnf")
+    assert text[caught.value.start : caught.value.end] == under
+    assert 'syntax="gbnf"' in caught.value.remedy
+
+
+def test_a_backslash_is_itself_as_the_w3c_writes_it() -> None:
+    escaped = grammar("root ::= '\\' [tbnrf\\\"']", "ebnf")  # ECHAR of SPARQL.
+    assert escaped.accepts("\\n") and escaped.accepts('\\"') and not escaped.accepts("\n")
+    assert grammar(r'root ::= "a\nb"').accepts("a\nb")
+
+
 def test_an_unknown_notation() -> None:
     with pytest.raises(ConstraintError, match='Use "gbnf"'):
         grammar("x", syntax="yacc")

@@ -395,7 +395,7 @@ def test_every_function_takes_a_type_or_a_response_format_as_a_constraint(form: 
     assert explorer.template("<{a}>", a=form).accepts(f"<{texts[0]}>")
     assert explorer.many(form).accepts(texts[0] * 2)
     assert explorer.phase("answer", form).accepts(texts[0])
-    assert explorer.compile(form, BYTES).constraint == explorer.compile(wanted, BYTES).constraint
+    assert explorer.compile(form, BYTES).constraint.source == wanted.source
 
 
 @pytest.mark.parametrize("wrong", ["abc", {"type": "integer"}, {"a": "b"}, 3])
@@ -410,7 +410,7 @@ def test_what_could_mean_several_things_is_refused_everywhere(wrong: Any) -> Non
         lambda: explorer.explain_text(wrong, "a"),
         lambda: explorer.witness(wrong, BYTES),
     ):
-        with pytest.raises(ConstraintError, match="not a constraint.*(Write|Give) ") as raised:
+        with pytest.raises(ConstraintError, match=r"not a constraint.*(Write|Give) ") as raised:
             call()
         assert ("json_schema" in raised.value.remedy) is not isinstance(wrong, str)
 

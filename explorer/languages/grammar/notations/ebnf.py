@@ -9,8 +9,10 @@ and ``[ vc: ... ]`` are skipped. A rule ends where the next name with ``::=`` be
 optional pieces, ``n * piece``, ``A - B`` of single characters, ``(* comment *)``. Its alternative
 signs ``(: :)``, ``(/ /)`` and ``/``, and ``? special sequences ?`` are refused by name.
 
-The first sign of definition tells the two apart. In both, ``/pattern/`` and ``Regex("pattern")``
-are patterns in Python's syntax; they make up for texts without escapes: ``/\\n/``.
+The first sign of definition tells the two apart. In both, a backslash is itself
+(``'\\' [bfnrt]``), and what looks like an escape (``"\\n"``, ``[\\n]``) is refused, because
+xgrammar calls the notation of `gbnf` EBNF too. In both, ``/pattern/`` and ``Regex("pattern")`` are
+patterns in Python's syntax; they make up for texts without escapes: ``/\\n/``.
 """
 
 from __future__ import annotations
@@ -43,6 +45,10 @@ from explorer.languages.grammar.notations.reading import (
 _HEAD: Final = re.compile(r"[A-Za-z_][\w-]*\s*(::=|=)")
 _SLASHED: Final = re.compile(r"\(/[^/\n]*[\s'\"]/\)")
 _REMARK: Final = re.compile(r"\[\s*(?:wfc|vc|nsc)\s*:\s[^\]]*\]", re.IGNORECASE)
+_CODE: Final = r"x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}"
+_ESCAPE_IN_TEXT: Final = re.compile(rf"\\(?:[ntr\\\"']|{_CODE})")
+_ESCAPE_IN_CLASS: Final = re.compile(rf"\\(?:[ntr]|{_CODE})")
+"""Escapes of other notations. A class such as ``[tbn\\"']`` stands in the W3C's own grammars."""
 
 
 class EbnfReader(GrammarReader):
@@ -159,6 +165,7 @@ class EbnfReader(GrammarReader):
             end = self.text.find(char, self.at + 1)
             if end < 0 or "\n" in self.text[start:end]:
                 raise self.wrong("The text does not end in its line", f"Close it with {char}.")
+            self._check_plain(_ESCAPE_IN_TEXT, start + 1, end)
             self.at = end + 1
             chars = [(self.text[k], k, k + 1) for k in range(start + 1, end)]
             return letters_of(chars, start, self.at)
@@ -235,6 +242,22 @@ class EbnfReader(GrammarReader):
         return Repeat(start, self.at, Group(item.start, item.end, item, None, None), count, count,
                       False)  # fmt: skip
 
+    def _check_plain(self, escape: re.Pattern[str], start: int, end: int) -> None:
+        """Refuse what another notation would read as an escape.
+
+        Raises:
+            GrammarError: There is one between two offsets.
+        """
+        looks_like = escape.search(self.text, start, end)
+        if looks_like is not None:
+            written = looks_like[0]
+            raise self.wrong(
+                f"{written} looks like an escape, and here a backslash is itself",
+                _NO_ESCAPES,
+                looks_like.start(),
+                looks_like.end(),
+            )
+
     def _code(self) -> int:
         """Read ``#x`` and hexadecimal digits; their code point."""
         digits = re.compile(r"#x([0-9A-Fa-f]{1,6})").match(self.text, self.at)
@@ -246,9 +269,16 @@ class EbnfReader(GrammarReader):
     def _character(self) -> int:
         if self.sees("#x"):
             return self._code()
+        if self.sees("\\"):
+            self._check_plain(_ESCAPE_IN_CLASS, self.at, self.at + 10)
         self.at += 1
         return ord(self.text[self.at - 1])
 
+
+_NO_ESCAPES: Final = (
+    'Give syntax="gbnf", the notation of xgrammar and llama.cpp, which reads escapes; or write a '
+    r"pattern, such as /\n/, or in the W3C's form #xA; a backslash before n is '\' 'n'."
+)
 
 _STRAYS: Final[Mapping[bool, Mapping[str, tuple[str, str]]]] = MappingProxyType(
     {
@@ -260,6 +290,7 @@ _STRAYS: Final[Mapping[bool, Mapping[str, tuple[str, str]]]] = MappingProxyType(
                 "!": ("! is not read as a bar", "Write |."),
                 "/": ("/ is not read as a bar", "Write |."),
                 ":": ("(: and :) are not read", "Write { and }."),
+                "\\": ("A backslash in a text is itself, and no escape", _NO_ESCAPES),
             }
         ),
         False: MappingProxyType(
@@ -267,6 +298,7 @@ _STRAYS: Final[Mapping[bool, Mapping[str, tuple[str, str]]]] = MappingProxyType(
                 ";": ("A rule ends where the next one begins, without a sign", "Leave the ; out."),
                 ",": ("Pieces stand side by side, without commas", "Leave the comma out."),
                 "{": ("{ is a sign of the other EBNF, that of ISO", 'Write "a"* or "a"+.'),
+                "\\": ("A backslash in a text is itself, and no escape", _NO_ESCAPES),
             }
         ),
     }
