@@ -135,7 +135,7 @@ def test_a_short_form_shows_the_rules() -> None:
         (r"root ::= '\x42'", r"\x42"),
         (r'root ::= "\t"', r"\t"),
         (r'root ::= "\\"', r"\\"),
-        (r"root ::= 'it\'s'", "\\'"),
+        (r"""root ::= "it\'s" """, "\\'"),
         (r'root ::= "a" [^\n]', r"\n"),
         (r"root ::= [a\u00e4]", r"\u00e4"),
         (r'root = "a\nb";', r"\n"),
