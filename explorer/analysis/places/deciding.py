@@ -43,7 +43,7 @@ def deciding_parts(
         return ()
     byte = verdict.failing_byte
     walked = constraint.machine if machine is None else machine
-    live = parts(source, walked, verdict.read, byte, verdict.char_begin)
+    live = parts(source, walked, verdict.read, byte, verdict.char_begin, verdict.rest)
     if byte is None and verdict.stage in ("allowed", "filtered", "dead_end"):
         # Only the places that come next are wanted, not the parts that forbid the token.
         return tuple(part for part in live if part.role == "expects")
@@ -63,7 +63,7 @@ def _over_tokens(source: Source, texts: ByteMachine, verdict: Verdict) -> tuple[
 
     only = verdict.expected if verdict.stage == "constraint" else None
     boundary = len(verdict.prefix)
-    here = expecting(PlaceQuestion(verdict.read, None, verdict.char_begin, only, boundary))
+    here = expecting(PlaceQuestion(verdict.read, None, verdict.char_begin, b"", only, boundary))
     if here or verdict.stage != "constraint":
         return here
     # The token must end here; its name is that of the place where it begins.

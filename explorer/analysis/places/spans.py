@@ -252,6 +252,7 @@ class PlaceQuestion:
         text: The text that was read, a prefix of some word.
         byte: The byte that fails after it; ``None`` asks what must come before the text may end.
         begin: The offset of the character that contains the byte, at most ``len(text)``.
+        rest: The bytes that were written after it.
         only: Count only places that read one of these bytes; ``None`` for all.
         boundary: An offset at which a token is known to begin; ``None`` without one.
     """
@@ -259,6 +260,7 @@ class PlaceQuestion:
     text: bytes
     byte: int | None
     begin: int
+    rest: bytes = b""
     only: bytes | None = None
     boundary: int | None = None
 
@@ -324,11 +326,16 @@ class _At:
 
 
 def parts(
-    source: Source, machine: ByteMachine, text: bytes, byte: int | None, begin: int | None = None
+    source: Source,
+    machine: ByteMachine,
+    text: bytes,
+    byte: int | None,
+    begin: int | None = None,
+    rest: bytes = b"",
 ) -> tuple[SourcePart, ...]:
     """The parts of a source that decide (`PlaceQuestion`), in the order of the tree; by default the
     failing byte begins a character."""
-    question = PlaceQuestion(text, byte, len(text) if begin is None else begin)
+    question = PlaceQuestion(text, byte, len(text) if begin is None else begin, rest)
     return source_machines(source).parts(question, machine)
 
 
@@ -505,7 +512,7 @@ class SourceMachines:
             return expecting(live, at.source, at.path)
         spans = ((node.start, node.end, ""),) if node.start < node.end else ()
         if node.locate is not None:
-            spans = node.locate(question.text, question.byte)
+            spans = node.locate(question.text, question.byte, question.rest)
         text = at.source.text
         places = tuple(
             SourcePlace(at.source, start, end, text[start:end], _inside(label, at.label), at.phases)
@@ -664,8 +671,9 @@ class SourceMachines:
 
 def _inside(label: str, around: str) -> str:
     """The name of a place inside a part that has a name."""
-    named = label and around and label != around
-    return f"{label} of {around}" if named else label or around
+    if not label or not around or label == around:
+        return label or around
+    return f"{around} ({label})" if ", " in label else f"{label} of {around}"
 
 
 def _name(node: Node, at: _At) -> str:

@@ -178,6 +178,13 @@ class Verdict:
         """The byte that fails."""
         return None if self.byte_offset is None or not self.data else self.data[self.byte_offset]
 
+    @property
+    def rest(self) -> bytes:
+        """The bytes of the token or text after the one that fails."""
+        return (
+            b"" if self.failing_byte is None else (self.data or b"")[(self.byte_offset or 0) + 1 :]
+        )
+
 
 def judge(
     background: Background, state: int, token: int, prefix: bytes, ended_by: int | None = None

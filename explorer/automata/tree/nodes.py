@@ -176,8 +176,9 @@ class Deferred(Struct, frozen=True):
 
     Args:
         make: From a meter to a minimal machine over valid UTF-8; raises `BudgetExceeded`.
-        locate: From a text, the beginning of a word, and the byte that fails there, to the spans
-            of the source that decide, each with its label; ``None`` where the source cannot say.
+        locate: From a text, the beginning of a word, the byte that fails there, and what was
+            written after it, to the spans of the source that decide, each with its label; ``None``
+            where the source cannot say.
         outline: The same language as an automaton over nodes, if that is much smaller.
         written: Gives the tree that it was written as, where the places are those of that tree.
         is_late: Whether it may wait until a text comes to it.
@@ -341,7 +342,7 @@ Node = (
     | Written | Remembered
 )  # fmt: skip
 Leaf = Literal | Class | Dot
-Locate = Callable[[bytes, int | None], tuple[tuple[int, int, str], ...]]
+Locate = Callable[[bytes, int | None, bytes], tuple[tuple[int, int, str], ...]]
 Closed = (
     Machine | Deferred | Rules | TokenPiece | TokenLimit | Intersect | Subtract | Negate
     | Remembered

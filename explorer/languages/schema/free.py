@@ -72,7 +72,9 @@ class FreeJson(Source):
         """One machine, built later."""
         return Deferred(0, len(self.text), self.build, self.locate)
 
-    def locate(self, data: bytes, byte: int | None = None) -> tuple[tuple[int, int, str], ...]:
+    def locate(
+        self, data: bytes, byte: int | None = None, rest: bytes = b""
+    ) -> tuple[tuple[int, int, str], ...]:
         """The limit that forbids the value, else the whole call.
 
         Args:

@@ -7,9 +7,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from inspect import signature
 from os import PathLike
+from types import MappingProxyType
 from typing import Any, ClassVar, Final, Self, TypeVar, cast
 
 from msgspec import structs
@@ -19,7 +20,8 @@ from explorer.arguments import (
     plain,
     wrong,
 )
-from explorer.automata.machine import Dfa
+from explorer.automata.discovered.discover import discover
+from explorer.automata.machine import NO_ARC, ByteMachine, Dfa
 from explorer.automata.tree.changes import Change
 from explorer.automata.tree.nodes import (
     Deferred,
@@ -44,11 +46,11 @@ from explorer.errors import (
 from explorer.languages.constraint import Constraint
 from explorer.languages.schema.diagnosis.annotations import leaves_free, schema_remarks
 from explorer.languages.schema.diagnosis.deciding import (
+    after_text,
     conflict,
-    deciding,
     endless_reference,
-    excluding,
 )
+from explorer.languages.schema.diagnosis.reasons import ReasonSearch
 from explorer.languages.schema.diagnosis.remedies import (
     LOOP_REMEDIES,
     UNKNOWN_PROPERTY,
@@ -63,12 +65,10 @@ from explorer.languages.schema.machine import (
     is_possible,
 )
 from explorer.languages.schema.once.machine import MARKS, MOST_SEARCHED, ItemsOnce
-from explorer.languages.schema.once.reading import repeated_item
 from explorer.languages.schema.options import USUAL, Order, Recursion, SchemaOptions
 from explorer.languages.schema.reading.subschemas import Schema, not_too_deep, prepared, root_of
 from explorer.languages.schema.reading.text import (
     BYTE_ORDER_MARK,
-    Spot,
     as_python,
     indented,
     is_response_format,
@@ -77,13 +77,11 @@ from explorer.languages.schema.reading.text import (
     requested_schema,
     schemas_in,
     spans_of,
-    spot_of,
     text_of_data,
     value_of_json,
 )
 from explorer.languages.schema.text.strings import EscapesOf, Whitespace
-from explorer.languages.schema.values.containers import MOST_TRACKED
-from explorer.languages.schema.values.places import Site, Wanted
+from explorer.languages.schema.values.places import Wanted
 from explorer.languages.schema.values.sets import OnceMode, ValueSets
 from explorer.languages.schema.values.spelled import JsonTexts
 from explorer.languages.sources.registry import kind_of, register
@@ -249,43 +247,50 @@ class JsonSchema(Source):
         """The value that a JSON text stands for, as `json.loads` gives it."""
         return value_of_json(text)
 
-    def locate(self, data: bytes, byte: int | None = None) -> tuple[tuple[int, int, str], ...]:
+    def locate(
+        self, data: bytes, byte: int | None = None, rest: bytes = b""
+    ) -> tuple[tuple[int, int, str], ...]:
         """The parts of the schema that decide what may follow the beginning of a text.
 
         Args:
             byte: The byte that fails; ``None`` asks what must come before the text may end.
+            rest: What was written after it.
 
         Returns:
-            Spans of `text`, each with a JSON Pointer; at most `MOST_LOCATED`. They are the deciding
-            keywords, or, if none decides alone, the subschemas of the innermost place.
+            Spans of `text`, each with a label: a JSON Pointer, a clause, or both. They are at most
+            `MOST_LOCATED` deciding keywords, an option or a rule of JSON, or, if nothing decides
+            alone, the subschemas of the innermost place.
         """
-        spot = spot_of(data)
-        sets = ValueSets(self.options, Meter())
-        places = [sets.place([root_of(self.parsed, self.remote_schemas)])]
-        for kind, step in spot.steps:
-            above = places[-1]
-            places.append(above.member(str(step)) if kind == "member" else above.item)
-        if (again := repeated_item(data, byte)) is not None:
-            level, item = again
-            unique = [
-                f"{sub.pointer}/uniqueItems" for sub in places[level].subschemas
-                if sub.keyword("uniqueItems") is True
-            ]  # fmt: skip
-            if unique:
-                return tuple(
-                    (start, end, f"{pointer}, {item} came before")
-                    for start, end, pointer in self._located(unique)
-                )
-        pointers = deciding(spot, places, byte, self.options)
-        if limit := self._limit(spot, places, byte, pointers):
-            around = places[-1].subschemas or places[0].subschemas
-            spots = self._located([*pointers, *([] if pointers else [around[0].pointer])])
-            return ((*spots[0][:2], limit),) if not pointers else (*spots, (*spots[-1][:2], limit))
-        if not pointers:
-            described = [place for place in places if place.subschemas]
-            pointers = [sub.pointer for sub in described[-1].subschemas] if described else []
-            pointers = [each for each in map(excluding, pointers) if each] or pointers
-        return self._located(pointers)
+        root = root_of(self.parsed, self.remote_schemas)
+        reasons = ReasonSearch(self.parsed, root, self.options, not self.on_stack, self._following)
+        named: dict[str, tuple[int, int]] = {}
+        beside: dict[str, tuple[int, int]] = {}
+        for pointer, clause, alone in reasons.of(data, byte, rest):
+            near = self._nearest(pointer)
+            label = clause if alone else ", ".join(filter(None, (near or WHOLE, clause)))
+            (beside if alone else named).setdefault(label, self._spans[near])
+        chosen = (*list(named.items())[:MOST_LOCATED], *beside.items())
+        return tuple((*span, label) for label, span in chosen)
+
+    def _following(
+        self,
+        text: bytes,
+        options: Mapping[str, Any] = MappingProxyType({}),
+        schema: Schema | None = None,
+    ) -> bytes | None:
+        """The bytes that may follow a text with other options, or under another schema.
+
+        Returns:
+            The bytes; ``None`` if no word begins so, or there is no such schema.
+        """
+        try:
+            given = self.schema if schema is None else indented(text_of_data(schema))
+            changed = replace(self, schema=given, options=replace(self.options, **options))
+            machine = _machine_of(changed)
+            state = after_text(machine, text)
+            return None if state == NO_ARC else machine.expected(state)
+        except ExplorerError:  # A limit cannot be higher, or the machine is too large.
+            return None
 
     @property
     def remark(self) -> str:
@@ -300,7 +305,7 @@ class JsonSchema(Source):
 
     def relaxed(self, labels: Sequence[str]) -> Iterator[tuple[Change, Self]]:
         """Changes that allow more: other options, or the schema without a deciding keyword."""
-        for change, options in relaxed_options(self.options):
+        for change, options in relaxed_options(self.options, labels):
             yield change, replace(self, options=options)
         for change, schema in relaxed_keywords(self.parsed, labels):
             changed = replace(self, schema=indented(text_of_data(schema)))
@@ -309,28 +314,6 @@ class JsonSchema(Source):
                 remedy = f'{change.remedy[:-1]}, and with property_order="any".'
                 freer = replace(changed, options=replace(self.options, property_order="any"))
                 yield replace(change, remedy=remedy), freer
-
-    def _limit(self, spot: Spot, places: list[Site], byte: int | None, pointers: list[str]) -> str:
-        """The option that decides, rather than a keyword; empty if none does."""
-        outline = spot.outline or b""
-        if not pointers:
-            if outline not in (b"[", b"{") or byte is None or byte in b"]}":
-                return ""
-            container = places[-1] if outline == b"{" else places[-2]
-            if not container.subschemas:
-                return f"free_depth={self.options.free_depth}, the deepest that values nest"
-            most = self.options.depth.recursion
-            return f"max_depth={most}, with which references are followed {most + 1} deep"
-        names = places[-1].names
-        if outline[:1] != b"{" or self.options.property_order == "any" or len(names) > MOST_TRACKED:
-            return ""
-        if deciding(spot, places, byte, replace(self.options, property_order="any")):
-            return ""
-        return 'property_order="schema", where "any" takes every order'
-
-    def _located(self, pointers: Iterable[str]) -> tuple[tuple[int, int, str], ...]:
-        known = dict.fromkeys(self._nearest(pointer) for pointer in pointers)
-        return tuple((*self._spans[pointer], pointer or WHOLE) for pointer in known)[:MOST_LOCATED]
 
     def _nearest(self, pointer: str) -> str:
         """The pointer, or that of the nearest part around it that has a span in `text`."""
@@ -677,3 +660,9 @@ def _asked(schema: object) -> object:
     if is_response_format(given):
         return requested_schema(cast("Mapping[str, object]", given))
     return schema
+
+
+@lru_cache(maxsize=4)
+def _machine_of(source: JsonSchema) -> ByteMachine:
+    """The machine of a source, as far as it was asked for."""
+    return discover(source.tree, LIMITS_OF_CONFLICTS)

@@ -111,7 +111,7 @@ def test_the_keywords_that_decide_are_named(text: str, labels: list[str]) -> Non
         ({"type": "array", "items": {"enum": ["a", True]}, "uniqueItems": True},
          '["a","a"]', "/uniqueItems"),
         ({"type": "array", "prefixItems": [{"const": 1}], "items": False}, "[1,", "/items"),
-        ({"propertyNames": {"maxLength": 2}}, '{"abc', "/propertyNames"),
+        ({"propertyNames": {"maxLength": 2}}, '{"abc', "/propertyNames/maxLength"),
         ({"minProperties": 2}, '{"a":1}', "/minProperties"),
         ({"dependentRequired": {"a": ["b"]}}, '{"a":1}', "/dependentRequired"),
         ({"not": {"const": 1}}, "1", "/not"),

@@ -13,15 +13,18 @@ there would be a value. Cost: one machine per keyword of the schema, made when s
 
 from __future__ import annotations
 
+import json
 import pickle
 from collections.abc import Callable, Container, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from typing import Any, Final, cast
 
-from explorer.automata.machine import NO_ARC, Dfa
+from explorer.automata.machine import NO_ARC, ByteMachine, Dfa
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, UnsupportedSchema
+from explorer.languages.schema.diagnosis.plain_json import names_before
 from explorer.languages.schema.machine import compile_schema
 from explorer.languages.schema.options import Order, SchemaOptions
 from explorer.languages.schema.reading.subschemas import (
@@ -48,6 +51,7 @@ _OF_VALUES: Final = (
 _OF_NAMES: Final = ("additionalProperties", "unevaluatedProperties", "propertyNames")
 _OF_MEMBERS: Final = (
     "required", "minProperties", "maxProperties", "dependentRequired", "properties",
+    "patternProperties",
 )  # fmt: skip
 _OF_ITEMS: Final = ("minItems", "maxItems", "items", "additionalItems", "unevaluatedItems")
 _HARD: Final = ("contains", "uniqueItems")
@@ -66,19 +70,35 @@ def deciding(spot: Spot, places: list[Site], byte: int | None, options: SchemaOp
         return question.members(places[-1], outline)  # Before or inside of a name.
     if byte == 0x5D and outline is not None and outline[:1] == b"[" and not spot.value:
         pointers = question.members(places[-2], outline)
-        if pointers or outline.endswith(b","):  # JSON itself has an item after a comma.
+        if pointers or not outline.endswith(b","):  # After a comma an item is missing.
             return pointers
-        return _hard(places[-2])
     pointers = question.value(places[-1], spot.value)
     if not pointers and outline is not None and spot.is_finished:
         pointers = question.members(places[-2], outline + b"0")
-    if not pointers and outline is not None and outline[:1] == b"[":
-        pointers = _hard(places[-2])
     return pointers
 
 
-def _hard(place: Site) -> list[str]:
+def hard_to_decide(place: Site) -> list[str]:
+    """The JSON Pointers of the keywords of an array that its outline cannot decide."""
     return [f"{sub.pointer}/{keyword}" for sub, keyword in _keywords(place, _HARD)]
+
+
+def names_again(
+    spot: Spot, place: Site, byte: int, rest: bytes, options: SchemaOptions
+) -> tuple[list[str], str]:
+    """The names that came before in the object, with a clause; none if they do not decide.
+
+    They decide if the byte could follow in the same object without those members, in any order.
+
+    Args:
+        rest: What was written after the byte.
+    """
+    names, without_them = names_before(spot, bytes([byte]) + rest)
+    any_order = replace(options, property_order="any")
+    if not names or _Question(byte, any_order).members(place, without_them):
+        return [], ""
+    shown = " and ".join(json.dumps(name, ensure_ascii=False) for name in names)
+    return names, f"the name{'s' * (len(names) > 1)} {shown} came before"
 
 
 def _keywords_in(pointer: str) -> Iterator[tuple[str, str]]:
@@ -131,7 +151,7 @@ class _Question:
         """The pointers of the keywords that decide between the members or items of a container."""
         names = place.names
 
-        def outlined(sub: Subschema, keyword: str) -> dict[str, Any] | None:
+        def outlined(sub: Subschema, keyword: str) -> _Parts:
             return _outlined(sub, keyword, names)
 
         if outline[:1] == b"{":
@@ -143,15 +163,15 @@ class _Question:
         self,
         place: Site,
         text: bytes,
-        alone: Callable[[Subschema, str], dict[str, Any] | None],
+        alone: Callable[[Subschema, str], _Parts],
         keywords: tuple[str, ...],
         *,
         ends: bool = False,
     ) -> list[str]:
         asked: dict[str, tuple[Subschema, dict[str, Any]]] = {}
         for sub, keyword in _keywords(place, keywords):
-            if (schema := alone(sub, keyword)) is not None:
-                asked[f"{sub.pointer}/{keyword}"] = sub, schema
+            for path, schema in alone(sub, keyword):
+                asked[sub.pointer + pointer_to(*path)] = sub, schema
 
         def decides(schemas: list[tuple[Subschema, dict[str, Any]]]) -> bool:
             machine = self._machine(schemas)
@@ -205,45 +225,67 @@ def _keywords(place: Site, keywords: tuple[str, ...]) -> Iterator[tuple[Subschem
                     yield sub, keyword
 
 
-def _alone(sub: Subschema, keyword: str) -> dict[str, Any]:
+_Parts = Iterator[tuple[tuple[str, ...], dict[str, Any]]]
+"""Small schemas, each with one keyword or a part of it, whose path in the subschema is given."""
+
+
+def _alone(sub: Subschema, keyword: str) -> _Parts:
     """A schema with one keyword of a scalar; in draft 4 a bound also needs its ``exclusive…``."""
     schema = {keyword: sub.keyword(keyword)}
     partner = f"exclusive{keyword.capitalize()}"
     if keyword in ("minimum", "maximum") and sub.keyword(partner) is True:
         schema[partner] = True
-    return schema
+    yield (keyword,), schema
 
 
-def _outlined(sub: Subschema, keyword: str, names: tuple[str, ...]) -> dict[str, Any] | None:
-    """A schema with one keyword of a container in which all finished values are ``0``."""
+def _outlined(sub: Subschema, keyword: str, names: tuple[str, ...]) -> _Parts:
+    """Schemas with one keyword of a container in which all finished values are ``0``.
+
+    Of ``properties`` and ``patternProperties`` each member that may not be there is asked alone,
+    and so is each keyword of ``propertyNames``.
+    """
     value = sub.keyword(keyword)
     if keyword in _OF_ITEMS:
         if not isinstance(value, bool | dict):
-            return {keyword: value}
-        if value is not False:
-            return None
-        leading = sub.schemas_at("prefixItems") or sub.schemas_at("items")
-        return {"maxItems": len(leading)}
+            yield (keyword,), {keyword: value}
+        elif value is False:
+            leading = sub.schemas_at("prefixItems") or sub.schemas_at("items")
+            yield (keyword,), {"maxItems": len(leading)}
+        return
     zeros = dict.fromkeys(names, _ZERO)
     open_object: dict[str, Any] = {"properties": zeros, "additionalProperties": _ZERO}
     match keyword:
-        case "properties":
-            return open_object
+        case "properties" | "patternProperties":
+            if keyword == "properties":
+                yield (keyword,), open_object
+            for name in _forbidden(sub, keyword):
+                given = {**zeros, name: False} if keyword == "properties" else {name: False}
+                yield (keyword, name), {"additionalProperties": _ZERO, keyword: given}
         case "additionalProperties" | "unevaluatedProperties":
             if value is not False:
-                return None
+                return
+            own = keyword == "additionalProperties"
+            named = dict.fromkeys(sub.named_at("properties") if own else names, _ZERO)
+            named |= dict.fromkeys(_forbidden(sub, "properties"), False)
             known = dict.fromkeys(sub.named_at("patternProperties"), _ZERO)
-            named = zeros
-            if keyword == "additionalProperties":
-                named = dict.fromkeys(sub.named_at("properties"), _ZERO)
-            return {"properties": named, "patternProperties": known, "additionalProperties": False}
+            yield (keyword,), {
+                "properties": named, "patternProperties": known, "additionalProperties": False,
+            }  # fmt: skip
+        case "propertyNames" if isinstance(value, dict) and value and {*value} <= {*_OF_VALUES}:
+            for single, wanted in cast("dict[str, Any]", value).items():
+                yield (keyword, single), {**open_object, keyword: {single: wanted}}
         case _:
-            return {**open_object, keyword: value}
+            yield (keyword,), {**open_object, keyword: value}
+
+
+def _forbidden(sub: Subschema, keyword: str) -> list[str]:
+    """The members of ``properties`` or ``patternProperties`` whose schema is ``false``."""
+    return [name for name, part in sub.named_at(keyword).items() if part is False]
 
 
 def _decides(machine: Dfa, free: Dfa, text: bytes, byte: int | None, ends: bool) -> bool:
     """Whether a machine excludes a byte that free JSON allows, or allows less where it refuses."""
-    here, there = _after(machine, text), _after(free, text)
+    here, there = after_text(machine, text), after_text(free, text)
     if here == NO_ARC or there == NO_ARC:
         return here != there
     if ends or byte is None:
@@ -259,7 +301,8 @@ def _allowed(machine: Dfa, state: int) -> set[int | None]:
     return {*machine.expected(state), *([None] if machine.is_accepting(state) else [])}
 
 
-def _after(machine: Dfa, text: bytes) -> int:
+def after_text(machine: ByteMachine, text: bytes) -> int:
+    """The state of a machine after a text; `NO_ARC` where no word begins so."""
     state = machine.start
     for byte in text:
         if state == NO_ARC:

@@ -39,7 +39,7 @@ UNKNOWN_PROPERTY: Final = "unknown property"
 
 _OPTIONS: Final = (
     ("whitespace", "flexible", Change(
-        "white space", "The model writes white space here, and this constraint has none.",
+        "white space", "The white space here is not that of the constraint.",
         'whitespace="flexible" allows it.', "allow white space",
     )),
     ("property_order", "any", Change(
@@ -55,6 +55,18 @@ _OPTIONS: Final = (
     )),
 )  # fmt: skip
 """For each option: its name, its freest value, and the change."""
+
+_SPACES: Final = (
+    ("which has no white space here", "The model writes white space here, where {} has none."),
+    ("which has no more white space here", "The model writes more white space here than {} has."),
+    ("which has other white space here", "The model writes other white space here than {} has."),
+    ("which has some white space here", "The model writes no white space here, where {} has some."),
+)
+"""The end of a clause on white space (`explorer.languages.schema.diagnosis.reasons`), and the
+sentence that says the same."""
+
+_NO_SPACES: Final = "The model writes white space here, and this constraint has none."
+
 
 _OF_KEYWORDS: Final[dict[str, tuple[str, str]]] = {
     "additionalProperties": (
@@ -98,14 +110,41 @@ MISSING: Final = frozenset({"required", "minProperties", "minLength", "minItems"
 """The keywords that ask for something before the end."""
 
 
-def relaxed_options(options: SchemaOptions) -> Iterator[tuple[Change, SchemaOptions]]:
-    """The options with one changed to allow more, the most usual cause first."""
+def relaxed_options(
+    options: SchemaOptions, labels: Sequence[str] = ()
+) -> Iterator[tuple[Change, SchemaOptions]]:
+    """The options with one changed to allow more, the most usual cause first.
+
+    Args:
+        labels: The labels of the deciding places, which say what is wrong with white space.
+    """
     for name, freest, change in _OPTIONS:
         if getattr(options, name) != freest:
             changed: dict[str, Any] = {name: freest}
             if name == "whitespace":
+                sentence = _of_white_space(options, labels)
+                if labels and not sentence:
+                    continue  # Something else decides.
                 changed["whitespace_pattern"] = None  # The pattern would override the option.
+                change = replace(change, sentence=sentence or change.sentence)
             yield change, replace(options, **changed)
+
+
+def space_option(options: SchemaOptions) -> str:
+    """The option that says where white space stands, as it is written in a call."""
+    if options.whitespace_pattern is not None:
+        return f"whitespace_pattern={options.whitespace_pattern!r}"
+    return f'whitespace="{options.whitespace}"'
+
+
+def _of_white_space(options: SchemaOptions, labels: Sequence[str]) -> str:
+    """The sentence on the white space that a label speaks of; empty if none does."""
+    option = space_option(options)
+    for clause, sentence in _SPACES:
+        if any(f"{option}, {clause}" in label for label in labels):
+            compact = option == 'whitespace="compact"'
+            return _NO_SPACES if compact else sentence.format(option)
+    return ""
 
 
 def relaxed_keywords(schema: Schema, pointers: Sequence[str]) -> Iterator[tuple[Change, Schema]]:
@@ -116,23 +155,38 @@ def relaxed_keywords(schema: Schema, pointers: Sequence[str]) -> Iterator[tuple[
     """
     for pointer in pointers:
         *around, keyword = pointer.split("/")
-        changed = deepcopy(schema)
-        place = _at(changed, around[1:])
+        place = _at(schema, around[1:])
         if place is None or keyword not in _OF_KEYWORDS or keyword not in place:
             continue
         value = place[keyword]
         if keyword == "type" and value == "integer":
-            place[keyword] = "number"
-            yield _FRACTION, changed
-            changed = deepcopy(schema)
-            place = _at(changed, around[1:]) or {}
-        place.pop(keyword, None)
-        cause, sentence = _OF_KEYWORDS[keyword]
+            whole = deepcopy(schema)
+            (_at(whole, around[1:]) or {})[keyword] = "number"
+            yield _FRACTION, whole
+        changed = without_keyword(schema, pointer) or {}
+        of_a_name = around[-1:] == ["propertyNames"] and around[-2:-1] != ["properties"]
+        cause, sentence = _OF_KEYWORDS["propertyNames" if of_a_name else keyword]
         short = isinstance(value, bool | int | float | str)
         said = f" ({keyword}: {json.dumps(value)})" if short else ""
         remedy = f"The schema allows it without {pointer}."
         missing = keyword in MISSING
         yield Change(cause, f"{sentence[:-1]}{said}.", remedy, f"drop {keyword}", missing), changed
+
+
+def without_keyword(schema: Schema, pointer: str) -> Schema | None:
+    """The schema without the keyword at a JSON Pointer; ``None`` if it is not there.
+
+    Example:
+        >>> without_keyword({"items": {"minimum": 1, "maximum": 2}}, "/items/minimum")
+        {'items': {'maximum': 2}}
+    """
+    *around, keyword = pointer.split("/")
+    changed = deepcopy(schema)
+    place = _at(changed, around[1:])
+    if place is None or keyword not in place:
+        return None
+    del place[keyword]
+    return changed
 
 
 def _at(schema: object, steps: Sequence[str]) -> dict[str, Any] | None:

@@ -1,0 +1,172 @@
+"""The rules that hold at a spot of a JSON text whatever its schema says.
+
+JSON's own grammar (RFC 8259) may refuse the byte whatever the schema says, a number may be larger
+than every float, and an object may hold the name already. Each is told as a clause that goes on
+after "Expected by".
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Final
+
+from explorer.languages.schema.reading.text import Spot, spot_of, tokens
+
+BLANK: Final = b" \t\n\r"
+"""The white space of JSON."""
+
+LARGEST: Final = "the largest float, about 1.798e308, which no number exceeds in size"
+"""The clause for a number that a float cannot hold."""
+
+_QUOTE: Final = ord('"')
+_NUMBER: Final = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_OF_NUMBERS: Final = b"+-.0123456789eE"
+_ESCAPED: Final = b'"\\/bfnrtu'
+_HEXADECIMAL: Final = b"0123456789abcdefABCDEF"
+_NUMBER_BEGUN: Final = re.compile(
+    rb"-|-?(?:0|[1-9][0-9]*)(?:\.[0-9]*|(?:\.[0-9]+)?(?:[eE](?:[+-]?[0-9]*))?)"
+)
+_UNICODE: Final = re.compile(rb"(?<!\\)(?:\\\\)*\\u[0-9a-fA-F]{0,3}\Z")
+"""An escape of four digits that has begun and not ended."""
+_NAME: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_WORDS: Final = (b"true", b"false", b"null")
+_ONLY_WORDS: Final = "JSON, whose only words are true, false and null"
+
+
+def in_text(spot: Spot) -> bool:
+    """Whether a string or a name has begun and not ended."""
+    return not spot.is_finished if spot.value[:1] == b'"' else _begun_name(spot) is not None
+
+
+def exceeds_floats(data: bytes, byte: int | None) -> bool:
+    """Whether a byte makes a number larger than the largest float.
+
+    Example:
+        >>> exceeds_floats(b"[1e30", ord("9")), exceeds_floats(b"1e30", ord("8"))
+        (True, False)
+    """
+    if byte is None or data[-1:] not in _OF_NUMBERS:
+        return False
+    number = spot_of(data).value + bytes([byte])
+    return _NUMBER.fullmatch(number) is not None and math.isinf(float(number))
+
+
+def rule_of_json(data: bytes, byte: int, *, may_close: bool = True) -> str:
+    """The rule of JSON by which a text does not go on with a byte; empty if it may.
+
+    Args:
+        may_close: Whether an array or object that has just been opened may be empty.
+
+    Example:
+        >>> rule_of_json(b"{", ord("x")), rule_of_json(b"{", ord('"'))
+        ('JSON, which has a name in double quotes or } here', '')
+    """
+    spot = spot_of(data)
+    longer = spot.value + bytes([byte])
+    if in_text(spot):
+        return _rule_of_text(spot.value or spot.outline or b"", byte)
+    if spot.value[:1].isalpha() and spot.value not in _WORDS:
+        return "" if any(word.startswith(longer) for word in _WORDS) else _ONLY_WORDS
+    is_open = bool(spot.value) and data[-1:] in _OF_NUMBERS
+    if is_open and (byte in _OF_NUMBERS or not _NUMBER.fullmatch(spot.value)):
+        number = longer.decode(errors="backslashreplace")
+        goes_on = _NUMBER_BEGUN.fullmatch(longer)
+        return "" if goes_on else f"JSON, which has no number that begins with {number}"
+    # An option says where white space is.
+    return "" if byte in BLANK else _rule_between(spot, byte, may_close)
+
+
+def _rule_of_text(text: bytes, byte: int) -> str:
+    """The rule of JSON inside a string or a name."""
+    slashes = len(text) - len(text.rstrip(b"\\"))
+    if slashes % 2:
+        return "" if byte in _ESCAPED else "JSON, which has no such escape"
+    if _UNICODE.search(text):
+        return "" if byte in _HEXADECIMAL else "JSON, which has four hexadecimal digits after \\u"
+    return "JSON, which writes this character as an escape" if byte < 0x20 else ""
+
+
+def _rule_between(spot: Spot, byte: int, may_close: bool) -> str:
+    """The rule of JSON before and after a value, a name, a comma or a colon."""
+    outline = spot.outline or b""
+    is_object = outline[:1] == b"{"
+    if spot.is_finished:
+        after = ("," + ("}" if is_object else "]")) if outline else ""
+        shown = f"{after[0]} or {after[1]}" if after else "only the end of text"
+        return "" if after and byte in after.encode() else f"JSON, which has {shown} after a value"
+    if is_object and not outline.endswith(b":"):
+        if outline.endswith(b'"'):
+            return "" if byte == ord(":") else "JSON, which has a colon after a name"
+        first = outline == b"{"
+        allowed = b'"}' if first else b'"'
+        other = " or }" * (first and may_close)
+        return "" if byte in allowed else f"JSON, which has a name in double quotes{other} here"
+    if byte in b'"-0123456789[{tfn' or (byte == ord("]") and outline == b"["):
+        return ""
+    if bytes([byte]).isalpha():
+        return _ONLY_WORDS
+    return f"JSON, which has a value{' or ]' * (outline == b'[' and may_close)} here"
+
+
+def names_before(spot: Spot, longer: bytes) -> tuple[list[str], bytes]:
+    """The names of the open object that are begun once more, and the object without them.
+
+    Args:
+        longer: What is written after the spot; a name may end in it.
+
+    Returns:
+        The names in their order, and the outline of the object as if they were not in it.
+
+    Example:
+        >>> spot = spot_of(b'{"ab":1,"c":2,"a')
+        >>> names_before(spot, b"b"), names_before(spot, b'bc":')
+        ((['ab'], b'{"c":0,"a'), ([], b'{"ab":0,"c":0,"a'))
+    """
+    begun = _begun_name(spot)
+    if not begun:
+        return [], b""
+    ended = _NAME.match(begun + longer)
+    spelled = ended.group() if ended else begun + longer
+    again: list[str] = []
+    rest: list[bytes] = []
+    *before, _ = _names(spot.outline or b"")
+    for name, written in before:
+        if _spells(spelled, name):
+            again.append(name)
+        else:
+            rest.append(written + b":0,")
+    return list(dict.fromkeys(again)), b"{" + b"".join(rest) + begun
+
+
+def _spells(spelled: bytes, name: str) -> bool:
+    """Whether a name is spelled so, or begins so."""
+    if json.dumps(name, ensure_ascii=False).encode(errors="surrogatepass").startswith(spelled):
+        return True
+    with suppress(ValueError):
+        return json.loads(spelled) == name
+    return False
+
+
+def _names(outline: bytes) -> Iterator[tuple[str, bytes]]:
+    """The names of an object, each with its spelling; the last may have only begun."""
+    for token, _, stack in tokens(outline.decode(errors="surrogateescape")):
+        if stack[-1].awaits_name and token[0] == '"':
+            yield stack[-1].key, token.encode(errors="surrogateescape")
+
+
+def _begun_name(spot: Spot) -> bytes | None:
+    """The spelling of a name that has begun and not ended."""
+    outline = spot.outline or b""
+    if outline[:1] != b"{" or outline.endswith(b":") or spot.value or spot.is_finished:
+        return None
+    written = [spelled for _, spelled in _names(outline)]
+    if not written or not outline.endswith(written[-1]):
+        return None
+    with suppress(ValueError):
+        json.loads(written[-1])
+        return None
+    return written[-1]
