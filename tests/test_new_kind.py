@@ -320,7 +320,9 @@ class Dated(Made):
         dfa = explorer.regex("[0-9]{4}-[0-9]{2}").dfa
         return Deferred(0, 0, lambda meter: dfa, self.located)
 
-    def located(self, text: bytes, byte: int | None) -> tuple[tuple[int, int, str], ...]:
+    def located(
+        self, text: bytes, byte: int | None, rest: bytes
+    ) -> tuple[tuple[int, int, str], ...]:
         return ((0, 4, "the year"),) if len(text) < 4 else ((5, 7, "the month"),)
 
 
