@@ -125,7 +125,7 @@ class ByteMachine(Protocol):
     that discovers its states numbers each when it first meets it and keeps the number.
 
     A machine may also read the ends of tokens, symbols above the 256 bytes
-    (`explorer.automata.tree.over_tokens`); its `symbol_class` is then longer.
+    (`build_over_tokens` in `explorer.automata.tree.build`); its `symbol_class` is then longer.
     """
 
     @property

@@ -289,6 +289,8 @@ class Constraint(StageMethods):
 
     def through(self, stage: PipelineStage) -> Constraint:
         """This constraint behind a stage, such as those of `StageMethods`; see there."""
+        remedy = "Call .canonical(...), .normalized(...) or .restrict(...), which give the stage."
+        instance("stage", stage, PipelineStage, "a stage", error=ConstraintError, remedy=remedy)
         source = Staged(self.source, stage)
         known = self._dfa if isinstance(stage, TokenStage) else None
         return Constraint(source, known, depth=self._depth + 1)
@@ -484,6 +486,7 @@ class Constraint(StageMethods):
         Raises:
             MissingDependency: interegular is not installed.
             BudgetExceeded: A limit of the default `Budget` was reached.
+            ConstraintError: It asks for control tokens.
 
         Example:
             >>> from explorer import regex

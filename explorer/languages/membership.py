@@ -62,6 +62,10 @@ class Membership:
     def _parts(self) -> dict[int, Membership]:
         return {id(child): Membership(child) for child in self.source.children}
 
+    def __getstate__(self) -> dict[str, object]:
+        """All but the parts, which are known by identities that a copy does not share."""
+        return {name: value for name, value in vars(self).items() if name != "_parts"}
+
     def has(self, text: bytes) -> bool:
         """Whether a text is a word of the source."""
         if not self.source.over_tokens:

@@ -91,6 +91,7 @@ def _key(constraint: Constraint, vocabulary: Vocabulary, budget: Budget | None) 
         constraint.source,
         _left_out(constraint.source),
         vocabulary.fingerprint,
+        tuple(vocabulary.letters.items()),  # The fingerprint ignores the names of control tokens.
         None if encoder is None else id(encoder),
         Budget() if budget is None else budget,
     )

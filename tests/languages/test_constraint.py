@@ -132,6 +132,11 @@ def test_to_interegular_accepts_the_same_texts() -> None:
             assert fsm.accepts(text) == bool(re.fullmatch(pattern, text)), (pattern, text)
 
 
+def test_to_interegular_refuses_control_tokens() -> None:
+    with pytest.raises(ConstraintError, match="control tokens"):
+        (explorer.token("<t>") + "a").to_interegular()
+
+
 def test_from_fst_reads_each_convention() -> None:
     by_bytes = pynini.union("ab", "ä").closure().optimize()
     assert explorer.Constraint.from_fst(by_bytes).accepts("abäab")

@@ -121,6 +121,21 @@ def test_a_token_is_allowed_exactly_if_some_word_goes_on_so(case: str) -> None:
             assert not allowed & {9, 10}  # Their first byte is that of letters.
 
 
+def test_equal_vocabularies_may_name_their_control_tokens_differently() -> None:
+    tokens = (b"a", b"b", None, None, None)
+    one = Vocabulary(tokens, (4,), special={2: "<t>", 3: "<u>"})
+    other = Vocabulary(tokens, (4,), special={2: "<u>", 3: "<t>"})
+    assert one == other
+    constraint = token("<t>") + explorer.literal("a")
+    for lazy in (False, True):
+        for vocabulary, wanted in ((one, 2), (other, 3)):
+            machine = explorer.compile(constraint, vocabulary, lazy=lazy)
+            assert machine.allowed(machine.start).nonzero()[0].tolist() == [wanted]
+    for vocabulary, wanted in ((one, 2), (other, 3)):
+        session = explorer.Session.from_ids(vocabulary, constraint, [wanted, 0, 4])
+        assert session.length == 3 and session.rejection is None
+
+
 def test_all_bytes_at_hand_or_not_the_masks_are_the_same() -> None:
     rest = [bytes([k]) for k in range(256)]
     whole = Vocabulary((*rest, None, None, None), (258,), special={256: "<t>", 257: "<u>"})

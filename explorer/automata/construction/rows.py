@@ -103,7 +103,7 @@ class Net(NamedTuple):
         return len(self.accepting)
 
 
-class Found(NamedTuple):
+class Met(NamedTuple):
     """The states met so far.
 
     Args:
@@ -249,13 +249,13 @@ def _kept(useful: Bool, scopes: Int32, sizes: Int64, bits: int, members: Int64, 
 
 
 @jit
-def fill(net: Net, found: Found, state: int, past: int) -> int:
+def fill(net: Net, met: Met, state: int, past: int) -> int:
     """Fill rows; see `fill_rows`."""
     return fill_rows(
         net.start, net.arc_start, net.arcs, net.move_start, net.moves, net.useful, net.accepting,
         net.scope, net.late, net.sizes, net.bits,
-        found.arena, found.set_start, found.set_hash, found.slots, found.table, found.accepting,
-        found.members, found.seen, found.stamps, found.progress, state, past,
+        met.arena, met.set_start, met.set_hash, met.slots, met.table, met.accepting,
+        met.members, met.seen, met.stamps, met.progress, state, past,
     )  # fmt: skip
 
 
@@ -269,7 +269,7 @@ def fill_rows(
 ) -> int:  # fmt: skip
     """Fill the rows of ``state .. past - 1``; return the reason why the kernel stopped.
 
-    The arrays of the `Net` and the `Found` are separate arguments: a kernel counts the references
+    The arrays of the `Net` and the `Met` are separate arguments: a kernel counts the references
     to each array of a tuple argument; that took longer than the work on a row. After a growth or a
     pause a row goes on with its unknown cells.
 
@@ -433,18 +433,18 @@ def _ascending(edges: Int32, count: int) -> int:
 
 @jit
 def visit(
-    net: Net, found: Found, byte: UInt8, depth: Int32, skip: Int32, stack: Int32, quantum: int
+    net: Net, met: Met, byte: UInt8, depth: Int32, skip: Int32, stack: Int32, quantum: int
 ) -> int:
     """Fill the rows that the words of a trie need, and return the reason why the kernel stopped.
 
     Args:
-        net, found: The machine.
+        net, met: The machine.
         byte, depth, skip: The trie, in depth-first order: the byte into each node, its depth from
             1, and the node after its last descendant.
         stack: int32[deepest + 1], the state at each depth; the first is where the words begin.
         quantum: The number of arcs and nodes to visit before it pauses.
     """
-    table, symbol_class, progress = found.table, net.symbol_class, found.progress
+    table, symbol_class, progress = met.table, net.symbol_class, met.progress
     work = 0
     node = progress[NODE]
     while node < byte.shape[0]:
@@ -454,11 +454,11 @@ def visit(
             if work > quantum:
                 progress[NODE] = node
                 return PAUSED
-            reason = fill(net, found, here, here + 1)  # pyright: ignore[reportArgumentType] - An int.
+            reason = fill(net, met, here, here + 1)  # pyright: ignore[reportArgumentType] - An int.
             if reason != FINISHED:
                 progress[NODE] = node
                 return reason
-            work += 1 + (found.set_start[here + 1] - found.set_start[here]) * table.shape[1]
+            work += 1 + (met.set_start[here + 1] - met.set_start[here]) * table.shape[1]
             continue
         if target < 0:
             node = skip[node]

@@ -30,8 +30,8 @@ from explorer.automata.construction.rows import (
     PAUSED,
     SHARE,
     STATES,
-    Found,
     Int64,
+    Met,
     Net,
     fill,
 )
@@ -213,27 +213,27 @@ def _read(arcs: Int32, symbol_class: Int32, late: Bool) -> Bool:
 
 
 @jit
-def row_filled(net: tuple[Any, ...], found: tuple[Any, ...], state: int) -> int:
-    """Fill one row, with the `Net` and the `Found` as plain tuples; see `fill_rows`.
+def row_filled(net: tuple[Any, ...], met: tuple[Any, ...], state: int) -> int:
+    """Fill one row, with the `Net` and the `Met` as plain tuples; see `fill_rows`.
 
     Numba takes longer to look up the types of named tuples than to fill a row.
     """
-    return fill(Net(*net), Found(*found), state, state + 1)
+    return fill(Net(*net), Met(*met), state, state + 1)
 
 
 @jit
-def all_filled(net: tuple[Any, ...], found: tuple[Any, ...]) -> int:
+def all_filled(net: tuple[Any, ...], met: tuple[Any, ...]) -> int:
     """Make the start state, and fill the rows of all states that are met; see `fill_rows`."""
-    progress = found[-1]
-    return fill(Net(*net), Found(*found), progress[FILLED] if progress[STATES] > 0 else -1, -1)
+    progress = met[-1]
+    return fill(Net(*net), Met(*met), progress[FILLED] if progress[STATES] > 0 else -1, -1)
 
 
-def empty_found(net: Net) -> Found:
+def none_met(net: Net) -> Met:
     """The tables before any state is met."""
     room, members, classes = 96, 256, int(net.symbol_class[-1]) + 1  # In the order of symbols.
     table = np.empty((room, classes), np.int32)  # A row is set when a state takes it.
     table[0] = UNKNOWN
-    return Found(
+    return Met(
         np.empty(1024, np.int64), np.zeros(room + 1, np.int64), np.zeros(room, np.uint64),
         np.full(slots_for(room), -1, np.int32), table, np.zeros(room, np.bool_),
         np.empty(members, np.int64), np.empty(2 * members, np.int64),
@@ -241,47 +241,47 @@ def empty_found(net: Net) -> Found:
     )  # fmt: skip
 
 
-def grown(found: Found, reason: int, room: int) -> Found:
+def grown(met: Met, reason: int, room: int) -> Met:
     """A copy of the tables with more room of the kind that a kernel asked for.
 
     Args:
-        found: The states so far.
+        met: The states so far.
         reason: The reason why the kernel stopped.
         room: The number of states to reserve room for, where it asked for that.
     """
     if reason == NEEDS_ARENA:
-        return found._replace(arena=longer(found.arena, 2 * len(found.arena) + len(found.members)))
+        return met._replace(arena=longer(met.arena, 2 * len(met.arena) + len(met.members)))
     if reason == NEEDS_SETS:
-        room = 4 * len(found.members)
-        return found._replace(
+        room = 4 * len(met.members)
+        return met._replace(
             members=np.empty(room, np.int64), seen=np.empty(2 * room, np.int64),
             stamps=np.zeros(2 * room, np.int64),
         )  # fmt: skip
-    return with_room(found, room)
+    return with_room(met, room)
 
 
-def bytes_held(found: Found) -> int:
+def bytes_held(met: Met) -> int:
     """The approximate number of bytes that the states met so far take."""
-    states, part = int(found.progress[STATES]), found.arena.nbytes + 4 * found.members.nbytes
-    return part + states * (4 * found.table.shape[1] + 32)
+    states, part = int(met.progress[STATES]), met.arena.nbytes + 4 * met.members.nbytes
+    return part + states * (4 * met.table.shape[1] + 32)
 
 
-def with_room(found: Found, room: int) -> Found:
+def with_room(met: Met, room: int) -> Met:
     """A copy of the tables with room for ``room`` states, at least as many as there are."""
-    count = int(found.progress[STATES])
-    classes = found.table.shape[1]
+    count = int(met.progress[STATES])
+    classes = met.table.shape[1]
     set_start = np.zeros(room + 1, np.int64)
-    set_start[: count + 1] = found.set_start[: count + 1]
+    set_start[: count + 1] = met.set_start[: count + 1]
     set_hash = np.zeros(room, np.uint64)
-    set_hash[:count] = found.set_hash[:count]
+    set_hash[:count] = met.set_hash[:count]
     slots = np.full(slots_for(room), -1, np.int32)
     enter(set_hash, count, slots)
     table = np.empty((room, classes), np.int32)  # A row is set when a state takes it.
-    table[:count] = found.table[:count]
+    table[:count] = met.table[:count]
     table[count : count + 1] = UNKNOWN
     accepting = np.zeros(room, np.bool_)
-    accepting[:count] = found.accepting[:count]
-    return found._replace(
+    accepting[:count] = met.accepting[:count]
+    return met._replace(
         set_start=set_start, set_hash=set_hash, slots=slots, table=table, accepting=accepting
     )
 
@@ -293,7 +293,7 @@ def determinize(nfa: Nfa, meter: Meter) -> Dfa:
         nfa: Any automaton over symbol intervals, with or without moves.
 
     Returns:
-        A `Dfa` whose states are numbered in the order in which they were found.
+        A `Dfa` whose states are numbered in the order in which they were met.
 
     Raises:
         BudgetExceeded: A limit was reached; what had been built is dropped.
@@ -301,7 +301,7 @@ def determinize(nfa: Nfa, meter: Meter) -> Dfa:
     net = net_of(nfa, meter)
     if net is None:
         return empty_dfa(nfa.num_symbols)
-    arrays, met = tuple(net), empty_found(net)
+    arrays, met = tuple(net), none_met(net)
     classes = met.table.shape[1]
     while (reason := all_filled(arrays, tuple(met))) != FINISHED:
         states, room = int(met.progress[STATES]), 2 * len(met.table) + classes

@@ -27,7 +27,7 @@ from explorer.automata.construction.rows import (
     PAUSED,
     QUANTUM,
     STATES,
-    Found,
+    Met,
     Net,
     visit,
 )
@@ -36,10 +36,10 @@ from explorer.automata.construction.subset import (
     bytes_held,
     bytes_read,
     counts_of,
-    empty_found,
     grown,
     indexed,
     net_of,
+    none_met,
     row_filled,
     waiting,
     with_room,
@@ -382,12 +382,12 @@ class Sets:
     stage = "The discovery of states"
     stacks = None
 
-    def __init__(self, net: Net, parts: LateParts | None = None, rows: Found | None = None) -> None:
+    def __init__(self, net: Net, parts: LateParts | None = None, rows: Met | None = None) -> None:
         self._net = net
         self._parts = parts
         self._read: tuple[Net, Bool] | None = None
         self._begun = rows is not None
-        self._rows = empty_found(net) if rows is None else rows
+        self._rows = none_met(net) if rows is None else rows
         self.symbol_class = net.symbol_class
 
     @property
@@ -485,7 +485,7 @@ class Sets:
         return Sets, (self._net, None, rows)
 
 
-def _laid_again(parts: LateParts, rows: Found) -> Sets:
+def _laid_again(parts: LateParts, rows: Met) -> Sets:
     """Rebuild the kind in another process, with the same parts of the net built."""
     return Sets(*parts.again(Meter()), rows)
 

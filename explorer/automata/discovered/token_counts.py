@@ -29,6 +29,7 @@ from explorer.alphabet import NUM_BYTES
 from explorer.automata.discovered.discovered import Discovered
 from explorer.automata.discovered.whole_rows import WholeRows, joint_classes
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine
+from explorer.automata.tree.build import speaks_of_tokens
 from explorer.automata.tree.nodes import (
     Branch,
     Concat,
@@ -38,7 +39,6 @@ from explorer.automata.tree.nodes import (
     Repeat,
     Rules,
     TokenLimit,
-    TokenPiece,
     Written,
     walk,
 )
@@ -228,11 +228,6 @@ def _lowest_counts(ways: Iterable[_Way]) -> tuple[_Way, ...]:
 
 class NotCounted(Exception):
     """The tree is not a sequence of parts with limits; never raised outside this package."""
-
-
-def speaks_of_tokens(node: Node) -> bool:
-    """Whether a tree has a limit on tokens, or asks for specific tokens."""
-    return any(isinstance(each, TokenPiece | TokenLimit) for each in walk(node))
 
 
 def limited_parts(node: Node, meter: Meter, discover: Callable[[Node], ByteMachine]) -> Discovered:

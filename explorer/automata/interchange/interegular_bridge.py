@@ -220,6 +220,12 @@ def character_pieces(steps: Mapping[int, list[Interval]], state: int) -> list[Pi
 def dfa_to_fsm(dfa: Dfa) -> interegular.fsm.FSM:
     """An interegular FSM with the same words; see `Constraint.to_interegular`."""
     classes = installed("interegular.fsm", "to_interegular()")
+    if dfa.reads_letters:
+        raise ConstraintError(
+            "The constraint asks for control tokens, which are no characters: an FSM over "
+            "characters cannot hold them.",
+            remedy="Leave the control tokens out, such as token(...).",
+        )
     FSM, Alphabet, anything_else = classes.FSM, classes.Alphabet, classes.anything_else
     arcs = character_arcs(dfa)
     cuts = sorted(

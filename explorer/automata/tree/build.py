@@ -172,14 +172,15 @@ def texts_are_those_of(node: Node) -> bool:
         case TokenPiece():
             return False
         case Negate():
-            return not _speaks_of_tokens(node.body)
+            return not speaks_of_tokens(node.body)
         case Subtract():
-            return texts_are_those_of(node.left) and not _speaks_of_tokens(node.right)
+            return texts_are_those_of(node.left) and not speaks_of_tokens(node.right)
         case _:
             return all(map(texts_are_those_of, children(node)))
 
 
-def _speaks_of_tokens(node: Node) -> bool:
+def speaks_of_tokens(node: Node) -> bool:
+    """Whether a tree has a limit on tokens, or asks for specific tokens."""
     return any(isinstance(each, TokenPiece | TokenLimit) for each in walk(node))
 
 

@@ -160,17 +160,22 @@ def trie_arrays(
 
 
 @memo
-def trie_of(vocabulary: Vocabulary, with_ends: bool = False, with_letters: bool = False) -> Trie:
+def trie_of(
+    vocabulary: Vocabulary,
+    letters: tuple[tuple[int, bytes], ...] | None = None,
+    with_ends: bool = False,
+) -> Trie:
     """The trie of a vocabulary, built on first use and kept as long as the vocabulary lives.
 
     Args:
+        letters: The letters of control tokens that are words beside the texts. They are an argument
+            because equal vocabularies may give their control tokens different names.
         with_ends: Whether words have the form for a machine over token ends.
-        with_letters: Whether the letters of control tokens are words; they always are with ends.
     """
     tokens: Sequence[bytes | None] = vocabulary.tokens
-    if with_ends or with_letters:
+    if letters is not None:
         chosen = [None if data and LETTER in data else data for data in tokens]
-        for token, data in vocabulary.letters.items():
+        for token, data in letters:
             chosen[token] = data
         tokens = chosen
     ids = [token for token, data in enumerate(tokens) if data is not None]
@@ -206,10 +211,10 @@ def trie_of(vocabulary: Vocabulary, with_ends: bool = False, with_letters: bool 
 
 def trie_for(vocabulary: Vocabulary, machine: ByteMachine) -> Trie:
     """The trie of the symbols that tokens write for a machine."""
-    if machine.over_tokens:
-        return trie_of(vocabulary, with_ends=True)
+    if not machine.over_tokens and not machine.reads_letters:
+        return trie_of(vocabulary)
     # One call form per trie: the cache compares the arguments in the form of the call.
-    return trie_of(vocabulary, with_letters=True) if machine.reads_letters else trie_of(vocabulary)
+    return trie_of(vocabulary, tuple(vocabulary.letters.items()), machine.over_tokens)
 
 
 @memo

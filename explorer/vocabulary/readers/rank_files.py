@@ -65,18 +65,18 @@ def read_ranks(data: bytes, where: str) -> TokenizerReading:
         if not entry.strip():
             continue
         if not RANK_LINE.fullmatch(entry):
-            raise _damaged(where, line, f"{entry[:60]!r} is not base64, a space and a rank")
+            raise damaged_line(where, line, f"{entry[:60]!r} is not base64, a space and a rank")
         encoded, _, number = entry.rstrip(b"\r").partition(b" ")
         # A rank with more digits than any id is not converted.
         rank = int(number) if len(number) < 12 else 10**12
         checked_width(rank, f"{where}, line {line},")
         if rank in ranks:
-            raise _damaged(where, line, f"the rank {rank} stands there a second time")
+            raise damaged_line(where, line, f"the rank {rank} stands there a second time")
         try:
             # OpenAI writes the token of no bytes as a lone "=".
             ranks[rank] = binascii.a2b_base64(encoded.removeprefix(b"=") or b"", strict_mode=True)
         except ValueError as error:
-            raise _damaged(where, line, f"{encoded[:60]!r} is not base64") from error
+            raise damaged_line(where, line, f"{encoded[:60]!r} is not base64") from error
     if not ranks:
         raise DamagedFile(f"{where} holds no ranks.", remedy="Fetch the file again.")
     return TokenizerReading(
@@ -184,7 +184,8 @@ def _wrong(where: str, spot: str, expected: str) -> DamagedFile:
     )
 
 
-def _damaged(where: str, line: int, what: str) -> DamagedFile:
+def damaged_line(where: str, line: int, what: str) -> DamagedFile:
+    """The error for a line of a file that cannot be read."""
     return DamagedFile(
         f"{where}, line {line}: {what}.",
         remedy="Fetch the file again, or check that it is the one you mean.",

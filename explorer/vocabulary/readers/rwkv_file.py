@@ -18,8 +18,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from explorer.errors import DamagedFile
 from explorer.vocabulary.readers.piece_table import lines_of
+from explorer.vocabulary.readers.rank_files import damaged_line
 from explorer.vocabulary.reading import Encoder, TokenizerReading, checked_width
 
 _LITERAL: Final = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
@@ -57,17 +57,19 @@ def read_rwkv(data: bytes, where: str) -> TokenizerReading:
             continue
         match = RWKV_LINE.fullmatch(entry.rstrip())
         if match is None:
-            raise _damaged(where, line, f"{entry[:60]!r} is not an id, a literal and its length")
+            raise damaged_line(
+                where, line, f"{entry[:60]!r} is not an id, a literal and its length"
+            )
         number, literal, length, alone = match.groups()
         token = line - 1 if number is None else int(number) if len(number) < 12 else 10**12
         checked_width(token, f"{where}, line {line},")
         content = _bytes_of(literal or alone, where, line)
         if length is not None and len(content) != int(length[:12]):
-            raise _damaged(
+            raise damaged_line(
                 where, line, f"the literal has {len(content)} bytes, but its length is {length}"
             )
         if token in tokens:
-            raise _damaged(where, line, f"the id {token} stands there a second time")
+            raise damaged_line(where, line, f"the id {token} stands there a second time")
         tokens[token] = content
         if token == 0:
             special[0] = content.decode(errors="replace")
@@ -89,15 +91,7 @@ def _bytes_of(literal: str, where: str, line: int) -> bytes:
         content: object = ast.literal_eval(literal)
         return content.encode() if isinstance(content, str) else bytes(content)  # pyright: ignore[reportArgumentType]  # the pattern allows a str or bytes
     except (ValueError, SyntaxError, MemoryError) as error:
-        raise _damaged(where, line, f"{literal[:60]!r} is not a literal of Python") from error
-
-
-def _damaged(where: str, line: int, what: str) -> DamagedFile:
-    return DamagedFile(
-        f"{where}, line {line}: {what}.",
-        remedy="Fetch the file again, or check that it is the one you mean.",
-        evidence={"line": line},
-    )
+        raise damaged_line(where, line, f"{literal[:60]!r} is not a literal of Python") from error
 
 
 class LongestMatch:
