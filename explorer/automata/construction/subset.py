@@ -31,8 +31,8 @@ from explorer.automata.construction.rows import (
     SHARE,
     STATES,
     Int64,
-    Met,
     Net,
+    Rows,
     fill,
 )
 from explorer.automata.machine import UNKNOWN, Bool, Dfa, Int32, Nfa
@@ -214,26 +214,26 @@ def _read(arcs: Int32, symbol_class: Int32, late: Bool) -> Bool:
 
 @jit
 def row_filled(net: tuple[Any, ...], met: tuple[Any, ...], state: int) -> int:
-    """Fill one row, with the `Net` and the `Met` as plain tuples; see `fill_rows`.
+    """Fill one row, with the `Net` and the `Rows` as plain tuples; see `fill_rows`.
 
     Numba takes longer to look up the types of named tuples than to fill a row.
     """
-    return fill(Net(*net), Met(*met), state, state + 1)
+    return fill(Net(*net), Rows(*met), state, state + 1)
 
 
 @jit
 def all_filled(net: tuple[Any, ...], met: tuple[Any, ...]) -> int:
     """Make the start state, and fill the rows of all states that are met; see `fill_rows`."""
     progress = met[-1]
-    return fill(Net(*net), Met(*met), progress[FILLED] if progress[STATES] > 0 else -1, -1)
+    return fill(Net(*net), Rows(*met), progress[FILLED] if progress[STATES] > 0 else -1, -1)
 
 
-def none_met(net: Net) -> Met:
+def none_met(net: Net) -> Rows:
     """The tables before any state is met."""
     room, members, classes = 96, 256, int(net.symbol_class[-1]) + 1  # In the order of symbols.
     table = np.empty((room, classes), np.int32)  # A row is set when a state takes it.
     table[0] = UNKNOWN
-    return Met(
+    return Rows(
         np.empty(1024, np.int64), np.zeros(room + 1, np.int64), np.zeros(room, np.uint64),
         np.full(slots_for(room), -1, np.int32), table, np.zeros(room, np.bool_),
         np.empty(members, np.int64), np.empty(2 * members, np.int64),
@@ -241,7 +241,7 @@ def none_met(net: Net) -> Met:
     )  # fmt: skip
 
 
-def grown(met: Met, reason: int, room: int) -> Met:
+def grown(met: Rows, reason: int, room: int) -> Rows:
     """A copy of the tables with more room of the kind that a kernel asked for.
 
     Args:
@@ -260,13 +260,13 @@ def grown(met: Met, reason: int, room: int) -> Met:
     return with_room(met, room)
 
 
-def bytes_held(met: Met) -> int:
+def bytes_held(met: Rows) -> int:
     """The approximate number of bytes that the states met so far take."""
     states, part = int(met.progress[STATES]), met.arena.nbytes + 4 * met.members.nbytes
     return part + states * (4 * met.table.shape[1] + 32)
 
 
-def with_room(met: Met, room: int) -> Met:
+def with_room(met: Rows, room: int) -> Rows:
     """A copy of the tables with room for ``room`` states, at least as many as there are."""
     count = int(met.progress[STATES])
     classes = met.table.shape[1]

@@ -27,8 +27,8 @@ from explorer.automata.construction.rows import (
     PAUSED,
     QUANTUM,
     STATES,
-    Met,
     Net,
+    Rows,
     visit,
 )
 from explorer.automata.construction.subset import (
@@ -382,7 +382,7 @@ class Sets:
     stage = "The discovery of states"
     stacks = None
 
-    def __init__(self, net: Net, parts: LateParts | None = None, rows: Met | None = None) -> None:
+    def __init__(self, net: Net, parts: LateParts | None = None, rows: Rows | None = None) -> None:
         self._net = net
         self._parts = parts
         self._read: tuple[Net, Bool] | None = None
@@ -485,7 +485,7 @@ class Sets:
         return Sets, (self._net, None, rows)
 
 
-def _laid_again(parts: LateParts, rows: Met) -> Sets:
+def _laid_again(parts: LateParts, rows: Rows) -> Sets:
     """Rebuild the kind in another process, with the same parts of the net built."""
     return Sets(*parts.again(Meter()), rows)
 
