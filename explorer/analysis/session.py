@@ -39,8 +39,8 @@ class Session(Walk):
 
     Args:
         lm: The language model; see `load_model`.
-        constraint: A `Constraint`, a token machine for the model's vocabulary, or ``None`` for
-            unconstrained text.
+        constraint: A `Constraint`, a type or a ``response_format`` (as for `compile`), a token
+            machine for the model's vocabulary, or ``None`` for unconstrained text.
         prompt: A text to continue, messages for the model's chat template, or token ids.
         sampler: By default greedy.
         seed, stream: The seed and the stream of the random numbers.

@@ -239,11 +239,12 @@ def explain_text(constraint: GivenConstraint, text: str | bytes) -> TextExplanat
     """Explain whether a constraint accepts a text, and where it fails if not.
 
     Args:
+        constraint: A `Constraint`, a type or a ``response_format``, as for `explorer.compile`.
         text: A text, in which the name of a control token is letters; or bytes, in which control
             tokens stand as `Vocabulary.written` spells them.
 
     Raises:
-        ExplorerError: The argument is not a text.
+        ExplorerError: An argument is not a constraint, or not a text.
 
     Example:
         >>> from explorer.languages.constraint import regex

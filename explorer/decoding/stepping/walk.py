@@ -88,8 +88,8 @@ class Walk:
 
     Args:
         lm: The language model; see `load_model`.
-        constraint: A `Constraint`, a token machine for the model's vocabulary (made by
-            `explorer.compile`), or ``None`` for unconstrained text.
+        constraint: A `Constraint`, a type or a ``response_format``, a token machine for the model's
+            vocabulary (made by `explorer.compile`), or ``None`` for unconstrained text.
         prompt: A text to continue, messages for the model's chat template, or their ids
             (`HuggingFaceModel.prompt`), which the trace keeps as the text that they write.
         sampler: By default greedy.
