@@ -50,7 +50,10 @@ ONCE_ENDLESS: Final = 0xFA
 ONCE_MANY: Final = 0xFB
 """The mark of an array each of whose items has many values."""
 
-ONCE_FEW: Final = 0xFC
+ONCE_SOME: Final = 0xFC
+"""The mark of an array each of whose items has dozens of values."""
+
+ONCE_FEW: Final = 0xFD
 """The mark of any other array whose items come once."""
 
 

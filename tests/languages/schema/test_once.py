@@ -66,6 +66,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     "said beside": {"allOf": [{"uniqueItems": True}, {"type": "array", "items": {"minimum": 0}}]},
     "tree": TREE,
     "many values": unique({"type": "integer", "minimum": 0, "maximum": 269}),
+    "dozens of values": unique({"type": "integer", "minimum": 0, "maximum": 39}),
 }  # fmt: skip
 
 FORMS: Final[dict[str, Any]] = {
@@ -325,17 +326,38 @@ def test_a_mask_holds_the_tokens_whose_bytes_can_be_read(name: str) -> None:
     assert masked
 
 
-def test_items_run_out() -> None:
+@pytest.mark.parametrize(("name", "last"), [("many values", 269), ("dozens of values", 39)])
+def test_items_run_out(name: str, last: int) -> None:
     """After all of many values an array ends, and before the last one it may go on."""
-    machine = machine_of("many values", "unrolled")
+    machine = machine_of(name, "unrolled")
     state = machine.start
-    for byte in f"[{','.join(map(str, range(269)))}".encode():
+    for byte in f"[{','.join(map(str, range(last)))}".encode():
         state = machine.step(state, byte)
     assert machine.step(state, ord(",")) != NO_ARC
-    for byte in b",269":
+    for byte in f",{last}".encode():
         state = machine.step(state, byte)
     assert machine.step(state, ord(",")) == NO_ARC
     assert machine.is_accepting(machine.step(state, ord("]")))
+
+
+def test_dozens_of_numbers_are_remembered_by_a_machine_that_discovers_its_states() -> None:
+    """A closed table of them exists as before, and takes the same texts; few, or strings, stay."""
+    few = unique({"type": "integer", "minimum": 1, "maximum": 32}, maxItems=2)
+    some = unique({"type": "integer", "minimum": 1, "maximum": 33}, maxItems=2)
+    strings = unique({"enum": [f"a{k}" for k in range(200)]}, maxItems=2)
+    long = {**some, "minItems": 33, "maxItems": 33}
+    marked = [
+        any("are remembered" in said for said in machine.report.warnings)
+        for each in (few, some, strings, long)
+        if (machine := explorer.compile(explorer.json_schema(each), VOCABULARY, lazy=True))
+    ]
+    assert marked == [False, True, False, False]
+    closed, lazy = (
+        explorer.json_schema(some).dfa,
+        discover(explorer.json_schema(some).source.tree, Budget()),
+    )
+    for pair in ("[1,2]", "[1,1]", "[1,1.0]", "[10,1e1]", "[33,3]", "[34]", "[3,33,1]", "[]", "[7"):
+        assert accepts(closed, pair.encode()) is accepts(lazy, pair.encode()), pair
 
 
 def test_where_it_cannot_be_remembered_it_is_refused_by_name() -> None:

@@ -32,7 +32,7 @@ from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
-from explorer.alphabet import NUM_BYTES, ONCE_ENDLESS, ONCE_FEW, ONCE_MANY
+from explorer.alphabet import NUM_BYTES, ONCE_ENDLESS, ONCE_FEW, ONCE_MANY, ONCE_SOME
 from explorer.automata.construction.rows import FINISHED, WHOLE_ROW, missing
 from explorer.automata.discovered.discovered import Discovered
 from explorer.automata.discovered.whole_rows import WholeRows, joint_classes
@@ -66,13 +66,18 @@ from explorer.memo import memo
 
 STAGE: Final = "Remembering the items of arrays"
 
-MARKS: Final = bytes((ONCE_ENDLESS, ONCE_MANY, ONCE_FEW))
+MARKS: Final = bytes((ONCE_ENDLESS, ONCE_MANY, ONCE_SOME, ONCE_FEW))
 """The marks that may follow the bracket of an array."""
 
 MANY: Final = 256
 """The fewest different items of an array with the mark ``ONCE_MANY``."""
 
-ROOM: Final[dict[int, float]] = {0: math.inf, ONCE_ENDLESS: math.inf, ONCE_MANY: MANY, ONCE_FEW: 0}
+SOME: Final = 32
+"""The fewest different items of an array with the mark ``ONCE_SOME``."""
+
+ROOM: Final[dict[int, float]] = {
+    0: math.inf, ONCE_ENDLESS: math.inf, ONCE_MANY: MANY, ONCE_SOME: SOME, ONCE_FEW: 0,
+}  # fmt: skip
 """The number of items up to which there surely is another one, by mark."""
 
 MOST_SEARCHED: Final = 5_000

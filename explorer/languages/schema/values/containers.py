@@ -16,7 +16,7 @@ from typing import Final, cast
 
 from msgspec import Struct
 
-from explorer.alphabet import ONCE_ENDLESS, ONCE_FEW, ONCE_MANY
+from explorer.alphabet import ONCE_ENDLESS, ONCE_FEW, ONCE_MANY, ONCE_SOME
 from explorer.automata.machine import Dfa
 from explorer.automata.valid_utf8 import any_text
 from explorer.automata.words import is_finite, words
@@ -46,6 +46,9 @@ MOST_TRACKED: Final = 12
 """The most other names that are listed one by one where members are counted."""
 MOST_UNIQUE: Final = 256
 """The most values of an item under ``uniqueItems`` for which each set of them is drawn."""
+MOST_SLOW: Final = 32
+"""The most of these values that may be numbers, arrays or objects, unless all states are drawn: a
+number may be another's beginning, so many sets are drawn for one mask."""
 MOST_AT_ONCE: Final = 6
 """The most members, or unique items, that are drawn at once; the rest is drawn when a text reaches
 it."""
@@ -286,7 +289,8 @@ class Arrays:
         counted = [self._ask.counted(each, most + 1) for each in self._every_letter()]
         values = [each for each, _ in counted if each != []]
         if all(each is not None and len(each) <= MOST_UNIQUE for each in values):
-            return 0
+            is_sure = all(sure for _, sure in counted)
+            return ONCE_SOME if is_sure and self._are_slow(values) else 0
         if all(is_sure for _, is_sure in counted):
             if all(each is None for each in values):
                 return ONCE_ENDLESS
@@ -299,6 +303,17 @@ class Arrays:
                 "Leave out contains, or give all items an enum.",
             )  # fmt: skip
         return ONCE_FEW
+
+    def _are_slow(self, values: list[list[object] | None]) -> bool:
+        """Whether items are remembered, although each set of their values could be drawn.
+
+        Args:
+            values: The values of each sort of items.
+        """
+        if self._ask.once == "refused" or self.main.contains or self._rest is not True:
+            return False
+        slow = [sum(not isinstance(it, str) for it in each or ()) > MOST_SLOW for each in values]
+        return self.main.minimum <= MOST_SLOW and any(slow) and all(slow)
 
     def _remember(self, pointer: str) -> None:
         """Note that items are remembered.
