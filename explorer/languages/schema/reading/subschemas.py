@@ -96,6 +96,10 @@ _SCHEMA: Final = Keyword(_is_schema, "a schema: an object, true or false", '{"ty
 _SCHEMAS: Final = Keyword(
     _list_of(_is_schema), "a list of schemas", '[{"type": "string"}, {"type": "null"}]'
 )
+_SOME_SCHEMAS: Final = Keyword(
+    lambda value: bool(value) and _SCHEMAS.fits(value), "a list of at least one schema",
+    _SCHEMAS.example,
+)  # fmt: skip
 _NAMED: Final = Keyword(
     _named(_is_schema), "an object whose values are schemas", '{"name": {"type": "string"}}'
 )
@@ -103,7 +107,8 @@ _NUMBER: Final = Keyword(is_number, "a number", "3")
 _TEXT: Final = Keyword(_a(str), "a string", '"..."')
 
 WELL_FORMED: Final[dict[str, Keyword]] = {
-    **dict.fromkeys(("allOf", "anyOf", "oneOf", "prefixItems"), _SCHEMAS),
+    **dict.fromkeys(("allOf", "anyOf", "oneOf"), _SOME_SCHEMAS),
+    "prefixItems": _SCHEMAS,
     **dict.fromkeys(
         ("not", "if", "then", "else", "contains", "propertyNames", "additionalProperties",
          "unevaluatedProperties", "additionalItems", "unevaluatedItems"),
@@ -142,7 +147,8 @@ BY_NAME: Final = frozenset(
 """The keywords that hold subschemas by name."""
 
 _HOLDING: Final = BY_NAME.union(
-    ("items",), (word for word, kind in WELL_FORMED.items() if kind in (_SCHEMA, _SCHEMAS))
+    ("items",),
+    (word for word, kind in WELL_FORMED.items() if kind in (_SCHEMA, _SCHEMAS, _SOME_SCHEMAS)),
 )
 """The keywords that may hold subschemas: one, a list of them, or some by name."""
 
