@@ -264,6 +264,12 @@ def test_a_format_that_is_not_known_is_told_and_kept(tmp_path: Path) -> None:
     assert remarks(explorer.json_schema(SHADES, formats=False)) == ()
 
 
+def old(draft: int, **keywords: Any) -> dict[str, Any]:
+    """A schema of a draft before 2019."""
+    named = {"$schema": f"http://json-schema.org/draft-0{draft}/schema#"}
+    return {**named, **keywords, "definitions": {"a": {"type": "integer"}}}
+
+
 @pytest.mark.parametrize(
     ("schema", "sentence"),
     [
@@ -282,6 +288,19 @@ def test_a_format_that_is_not_known_is_told_and_kept(tmp_path: Path) -> None:
             "/exclusiveMinimum is not true or false, as in draft 4, so it constrains nothing.",
         ),
         ({"items": {"required": True}}, "The keyword at /items/required is true, as in draft 3, "),
+        (old(7, items={"$ref": "#/definitions/a", "minimum": 5}), "/items/minimum stands beside $"),
+        (old(7, prefixItems=[{"type": "null"}]), "at /prefixItems is not in draft 7, so it constr"),
+        (old(7, unevaluatedItems=False), "/unevaluatedItems is not in draft 7, so it constrains n"),
+        (old(7, additionalItems=False), "/additionalItems stands without a list of items, so it c"),
+        (old(6, **{"if": {"const": 1}}), "at /if is not in draft 6, so it constrains nothing. Nam"),
+        (old(4, const=3), "The keyword at /const is not in draft 4, so it constrains nothing."),
+        (old(4, contains={"type": "null"}), "The keyword at /contains is not in draft 4, so it c"),
+        (old(4, propertyNames={"minLength": 1}), "/propertyNames is not in draft 4, so it constr"),
+        ({"additionalItems": False}, "/additionalItems is not in draft 2020-12, so it constrains"),
+        ({"then": {"minimum": 3}}, "The keyword at /then stands without if, so it constrains not"),
+        ({"else": {"minimum": 3}}, "The keyword at /else stands without if, so it constrains not"),
+        ({"minContains": 2}, "/minContains stands without contains, so it constrains nothing."),
+        ({"items": {"maxContains": 2}}, "/items/maxContains stands without contains, so it const"),
         ({"not": {"format": "regex"}}, "The format 'regex' at /not/format is not followed here"),
         ({"not": {"maxProperties": 1}}, "/not/maxProperties counts a name that is written twice"),
         ({"allOf": [{"$ref": "#"}]}, "The reference at /allOf/0/$ref leads back to itself"),
@@ -303,12 +322,39 @@ def test_what_says_less_than_it_seems_is_told(schema: Any, sentence: str) -> Non
         {"minProperties": 3, "additionalProperties": False, "properties": {"a": {}, "b": {}}},
         {"minProperties": 2, "propertyNames": {"enum": ["a", "b", "c"]}},
         {"properties": {"a": {"$ref": "#"}}, "type": "object"},
+        old(7, items=[{"type": "null"}], additionalItems=False),
+        old(7, **{"$ref": "#/definitions/a", "title": "A"}), old(7, additionalItems=True),
+        {"$ref": "#/$defs/a", "minimum": 5, "$defs": {"a": {"type": "number"}}},
+        {"if": {"minimum": 3}, "else": {"maximum": 1}, "contains": {"const": 1}, "minContains": 2},
+        {"properties": {"const": {}, "then": {}}},
     ],
     ids=["names", "remarks", "one", "needed", "required", "bound", "no bound", "closed", "listed",
-         "inside"],
+         "inside", "tail", "alone", "any tail", "beside", "with partners", "named as keywords"],
 )  # fmt: skip
 def test_what_says_what_it_seems_to_is_not_told(schema: Any) -> None:
     assert remarks(explorer.json_schema(schema)) == ()
+
+
+@pytest.mark.parametrize("keyword", ["allOf", "anyOf", "oneOf"])
+@pytest.mark.parametrize("strict", [True, False])
+def test_an_empty_list_of_alternatives_is_malformed(keyword: str, strict: bool) -> None:
+    constraint = explorer.json_schema({"properties": {"a": {keyword: []}}}, strict=strict)
+    with pytest.raises(
+        UnsupportedSchema, match=r"is \[\], not a list of schemas that holds at least one"
+    ) as caught:
+        constraint.accepts("3")
+    assert caught.value.pointer == f"/properties/a/{keyword}"
+
+
+@pytest.mark.parametrize("below", [[], ["properties", "a"]])
+def test_a_condition_that_decides_nothing_is_read(below: list[str]) -> None:
+    condition: dict[str, Any] = {"type": "strin"}
+    for step in reversed(below):
+        condition = {step: condition}
+    constraint = explorer.json_schema({"type": "object", "if": condition})
+    with pytest.raises(UnsupportedSchema, match="'strin' is not a type") as caught:
+        constraint.accepts("{}")
+    assert caught.value.pointer == "/" + "/".join(["if", *below, "type"])
 
 
 def test_a_folder_answers_references_and_nothing_is_fetched(tmp_path: Path) -> None:

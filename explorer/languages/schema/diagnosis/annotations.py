@@ -80,6 +80,7 @@ def schema_remarks(schema: Schema, *, formats: bool) -> tuple[str, ...]:
     return (
         *(said(_unknown_formats) + said(_host_names) if formats else ()),
         *first(_unknown_keywords), *first(_outdated_keywords), *first(_silent_keywords),
+        *first(_idle_keywords),
         *said(_miscounted_names),
         *(
             f"The reference at {pointer} leads back to itself, {_NOTHING}"
@@ -146,6 +147,62 @@ def _silent_keywords(part: Part) -> Iterator[str]:
     for keyword, why in _SAY_NOTHING.items():
         if keyword in here:
             yield f"The keyword at {pointer}/{keyword} {why}, {_NOTHING}"
+
+
+_SINCE: Final = {
+    **dict.fromkeys(("const", "contains", "propertyNames"), 6),
+    **dict.fromkeys(("if", "then", "else"), 7),
+    **dict.fromkeys(
+        ("minContains", "maxContains", "unevaluatedItems", "unevaluatedProperties"), 2019
+    ),
+    "prefixItems": 2020,
+}  # fmt: skip
+"""The draft from which on a keyword is followed."""
+_PARTNERS: Final = {
+    "then": "if", "else": "if", "minContains": "contains", "maxContains": "contains",
+}  # fmt: skip
+"""Keywords that say nothing without another one."""
+_MAY_BE_IDLE: Final = _SINCE.keys() | {"additionalItems", "$ref"}
+_CONSTRAINING: Final = frozenset(WELL_FORMED) | {"const", "exclusiveMinimum", "exclusiveMaximum"}
+
+
+def _idle_keywords(part: Part) -> Iterator[str]:
+    """Keywords that the schema's draft does not have, or that need another one beside them."""
+    pointer, here, draft = part
+    if _MAY_BE_IDLE.isdisjoint(here):
+        return
+    if draft <= 7 and isinstance(here.get("$ref"), str):
+        for keyword in here:
+            if keyword in _CONSTRAINING and keyword != "$ref":
+                yield (
+                    f"The keyword at {pointer}/{keyword} stands beside $ref, and {_draft(draft)} "
+                    f"follows $ref alone, {_NOTHING} Put both into an allOf, or name draft 2019-09 "
+                    "in $schema."
+                )
+        return
+    for keyword, value in here.items():
+        if keyword not in _MAY_BE_IDLE or value is True or value == {}:
+            continue
+        since, partner = _SINCE.get(keyword, 0), _PARTNERS.get(keyword)
+        why = remedy = ""
+        if since > draft:
+            why = f"is not in {_draft(draft)}"
+            remedy = f"Name {_draft(since)} in $schema."
+        elif partner is not None and partner not in here:
+            why, remedy = f"stands without {partner}", f"Give {partner}, or leave it out."
+        elif keyword == "additionalItems" and draft >= 2020:
+            why, remedy = (
+                f"is not in {_draft(draft)}",
+                "Write items for the items after prefixItems.",
+            )
+        elif keyword == "additionalItems" and not isinstance(here.get("items"), list):
+            why, remedy = "stands without a list of items", "Write items instead."
+        if why:
+            yield f"The keyword at {pointer}/{keyword} {why}, {_NOTHING} {remedy}"
+
+
+def _draft(number: int) -> str:
+    return "draft " + {2019: "2019-09", 2020: "2020-12"}.get(number, str(number))
 
 
 _REFUSING: Final = frozenset(("not", "if", "oneOf", "contains"))

@@ -24,7 +24,13 @@ from typing import Any, Final, NamedTuple, cast
 
 from explorer.automata.tree.nodes import MAX_REPEAT
 from explorer.errors import UnsupportedSchema
-from explorer.languages.schema.reading.subschemas import Number, Schema, Subschema, is_number
+from explorer.languages.schema.reading.subschemas import (
+    Number,
+    Schema,
+    Subschema,
+    every_part,
+    is_number,
+)
 
 _SIX_TYPES: Final = ("null", "boolean", "number", "string", "array", "object")
 TYPES: Final = frozenset((*_SIX_TYPES, "integer"))
@@ -203,14 +209,30 @@ def types_of(subs: tuple[Subschema, ...]) -> frozenset[str]:
     types = TYPES
     for sub in subs:
         wanted = types_given(sub.keyword("type"))
-        if unknown := wanted - TYPES:
-            raise UnsupportedSchema(
-                f"{min(unknown)!r} is not a type.",
-                pointer=sub.pointer + "/type", keyword="type",
-                remedy=f"The types are {', '.join(_SIX_TYPES)} and integer.",
-            )  # fmt: skip
+        if not wanted <= TYPES:
+            raise _not_a_type(wanted, sub.pointer)
         types &= wanted
     return types
+
+
+def _not_a_type(wanted: frozenset[str], pointer: str) -> UnsupportedSchema:
+    return UnsupportedSchema(
+        f"{min(wanted - TYPES)!r} is not a type.",
+        pointer=pointer + "/type", keyword="type",
+        remedy=f"The types are {', '.join(_SIX_TYPES)} and integer.",
+    )  # fmt: skip
+
+
+def _check_types(sub: Subschema) -> None:
+    """Check the types that a subschema and all below it name, where no value depends on it.
+
+    Raises:
+        UnsupportedSchema: A ``type`` is not known.
+    """
+    for pointer, here, _ in every_part(cast("Schema", sub.schema)):
+        wanted = types_given(here.get("type"))
+        if not wanted <= TYPES:
+            raise _not_a_type(wanted, sub.pointer + pointer)
 
 
 def constants_of(subs: tuple[Subschema, ...]) -> list[object] | None:
@@ -539,11 +561,10 @@ class Expansion:
                 ]
                 options.append(([part], others))
             yield _Choices(options, self._apart(sub, "oneOf", one_of))
-        if (
-            "if" in schema
-            and sub.draft >= 7
-            and (evaluated or "then" in schema or "else" in schema)
-        ):
+        chooses = evaluated or "then" in schema or "else" in schema
+        if "if" in schema and sub.draft >= 7 and not chooses:
+            _check_types(below(schema["if"], "if"))
+        elif "if" in schema and sub.draft >= 7:
             condition = below(schema["if"], "if")
             then = [below(schema["then"], "then")] if "then" in schema else []
             other = [below(schema["else"], "else")] if "else" in schema else []

@@ -97,7 +97,7 @@ _SCHEMAS: Final = Keyword(
     _list_of(_is_schema), "a list of schemas", '[{"type": "string"}, {"type": "null"}]'
 )
 _SOME_SCHEMAS: Final = Keyword(
-    lambda value: bool(value) and _SCHEMAS.fits(value), "a list of at least one schema",
+    lambda value: bool(value) and _SCHEMAS.fits(value), "a list of schemas that holds at least one",
     _SCHEMAS.example,
 )  # fmt: skip
 _NAMED: Final = Keyword(
