@@ -16,8 +16,8 @@ from explorer.automata.rules.pieces import components
 from explorer.automata.stacks.of_grammar import decided
 from explorer.automata.tree.layout import lay_out
 from explorer.automata.tree.nodes import Deferred, Node, Outline, Rules
-from explorer.budget import Meter
-from explorer.errors import NotRegular, UnsupportedSchema
+from explorer.budget import Budget, Meter
+from explorer.errors import BudgetExceeded, NotRegular, UnsupportedSchema
 from explorer.languages.schema.options import USUAL, SchemaOptions
 from explorer.languages.schema.reading.subschemas import Schema, Subschema, every_part, not_too_deep
 from explorer.languages.schema.values.places import Site, Wanted
@@ -61,6 +61,60 @@ def is_possible(
     """Whether some value within the depth of the options satisfies a schema."""
     sets = ValueSets(options, meter)
     return sets.is_possible(*sets.root(schema, remotes), options.depth)
+
+
+MOST_READ: Final = 1_000
+"""The most items and members that are looked at for a value that a schema does not describe."""
+
+
+def holds_free(
+    schema: Schema, options: SchemaOptions = USUAL, remotes: Mapping[str, Schema] | None = None
+) -> bool:
+    """Whether a text of a schema may hold an array or object of which the schema says nothing.
+
+    Returns:
+        True too if that is not clear after `MOST_READ` items and members.
+
+    Example:
+        >>> pair = {"type": "array", "prefixItems": [{"type": "null"}, {"type": "null"}]}
+        >>> holds_free(pair), holds_free({**pair, "maxItems": 2})
+        (True, False)
+    """
+    sets = ValueSets(options, Meter(Budget(seconds=1)), once="free")
+    try:
+        return not_too_deep(lambda: _holds_free(sets, *sets.root(schema, remotes)))
+    except (UnsupportedSchema, BudgetExceeded):
+        return True
+
+
+def _holds_free(sets: ValueSets, root: Wanted, around: Site) -> bool:
+    values, read = {root.key: (root, around)}, 0
+    for wanted, site in (waiting := [*values.values()]):  # The list grows while it is read.
+        for kind in ("array", "object"):
+            for plain, machine in sets.containers(wanted, site, kind):
+                start = machine.start()
+                places = dict.fromkeys([] if start is None else [start])
+                if places and not any(sub.schema for sub in plain):
+                    return True
+                for place in (todo := [*places]):
+                    for arc in machine.arcs(place):
+                        read += 1
+                        if read > MOST_READ:
+                            return True
+                        ends = sets.can_finish(machine, arc.target, None)
+                        if not ends or not sets.is_possible(arc.wanted, arc.site):
+                            continue
+                        if arc.wanted.key not in values:
+                            values[arc.wanted.key] = arc.wanted, arc.site
+                            waiting.append(values[arc.wanted.key])
+                        if arc.target not in places:
+                            places[arc.target] = None
+                            todo.append(arc.target)
+                    skipped = machine.skipped(place)
+                    if skipped is not None and skipped not in places:
+                        places[skipped] = None
+                        todo.append(skipped)
+    return False
 
 
 MOST_ON_STACK: Final = 500

@@ -62,6 +62,7 @@ from explorer.languages.schema.machine import (
     ClosedSchema,
     SchemaRules,
     finite_form,
+    holds_free,
     is_possible,
 )
 from explorer.languages.schema.once.machine import MARKS, MOST_SEARCHED, ItemsOnce
@@ -361,13 +362,20 @@ class JsonSchema(Source):
             f"makes it new is among the first {MOST_SEARCHED:,}.",
         )
 
+    @cached_property
+    def _leaves_free(self) -> bool:
+        """Whether a text may hold values that the schema does not describe."""
+        return leaves_free(self.parsed) and holds_free(
+            self.parsed, self.options, self.remote_schemas
+        )
+
     def _limits(self) -> tuple[str, ...]:
         """One sentence for each limit of depth; there is none on a stack."""
         if self.on_stack:
             return ()
         free, deep = self.options.free_depth, self.options.depth.recursion + 1
         said: list[str] = []
-        if leaves_free(self.parsed):
+        if self._leaves_free:
             endless = "" if self.options.whitespace == "pretty" else _ENDLESS
             said.append(
                 f"Values that the schema does not describe nest at most {free} deep "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 import regex as regex_library
@@ -355,6 +355,31 @@ def test_a_condition_that_decides_nothing_is_read(below: list[str]) -> None:
     with pytest.raises(UnsupportedSchema, match="'strin' is not a type") as caught:
         constraint.accepts("{}")
     assert caught.value.pointer == "/" + "/".join(["if", *below, "type"])
+
+
+ONE: Final = {"type": "object", "properties": {"a": {"type": "null"}}}
+PAIR: Final = {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "holds"),
+    [
+        (PAIR, True), ({**PAIR, "maxItems": 3}, True), ({**PAIR, "maxItems": 2}, False),
+        ({**PAIR, "type": ["array", "object"], "maxItems": 2}, True),
+        (ONE, True), ({**ONE, "propertyNames": {"enum": ["a"]}}, False),
+        ({**ONE, "propertyNames": {"enum": ["a", "b"]}}, True),
+        ({**ONE, "maxProperties": 1}, True),
+        ({**ONE, "maxProperties": 1, "required": ["a"]}, False),
+        ({"type": "object", "allOf": [{"additionalProperties": {"type": "string"}}]}, False),
+        ({"type": "object", "allOf": [{"additionalProperties": {"type": "array"}}]}, True),
+        ({"type": "object", "patternProperties": {"^a": True}, "propertyNames": {"const": "a"},
+          "maxProperties": 0}, False),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("order", ["schema", "any"])
+def test_a_limit_is_told_where_a_text_may_meet_it(schema: Any, holds: bool, order: Any) -> None:
+    said = explorer.json_schema(schema, property_order=order).source.warnings()
+    assert (FREE in said) is holds
 
 
 def test_a_folder_answers_references_and_nothing_is_fetched(tmp_path: Path) -> None:
