@@ -93,7 +93,8 @@ class SchemaOptions:
         whitespace: White space between the tokens of JSON: ``"compact"`` for none, ``"dumps"`` for
             a space after commas and colons, ``"pretty"`` (lines, two spaces) or ``"flexible"``
             (any).
-        property_order: The order of the members of objects: ``"schema"``, or ``"any"``.
+        property_order: The order of the members of objects: ``"schema"`` (that of ``properties``,
+            then of the names that only other keywords give, then all others), or ``"any"``.
         strict: Whether a keyword that cannot be followed exactly is an error.
         formats: Whether ``format`` constrains.
         max_depth: How often a reference of a recursive schema is followed again inside the first

@@ -550,7 +550,7 @@ def json_schema(
     """The JSON texts of the values that a JSON Schema allows.
 
     Drafts 4, 6, 7, 2019-09 and 2020-12, taken from ``$schema``; the last is the default.
-    ``dependencies`` is followed in every draft.
+    ``dependencies``, ``dependentRequired`` and ``dependentSchemas`` are followed in every draft.
 
     Numbers that no keyword bounds have every spelling of JSON (``1E+2``) up to 1.797…e308, the
     largest that a float holds; whole ones plain digits (``12``, ``12.0``) and exponents of 0 to
@@ -582,7 +582,9 @@ def json_schema(
             and ``": "``), ``"pretty"`` for ``json.dumps(indent=2)``, ``"flexible"`` for any between
             tokens and around the text.
         property_order: ``"schema"`` writes the members of an object in the order of its
-            ``properties``, others after them; ``"any"`` in every order.
+            ``properties`` (those of branches too), then those that only ``required`` or a
+            dependency names, in the order in which they are named, and all others last; ``"any"``
+            in every order.
         strict: Whether a keyword that no automaton can follow exactly is an error, and items that
             come once (``uniqueItems``) are remembered while a text is read, where they are too many
             for a table. Otherwise such a keyword is ignored, and ``report.warnings`` of the

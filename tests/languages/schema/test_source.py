@@ -357,6 +357,24 @@ def test_a_condition_that_decides_nothing_is_read(below: list[str]) -> None:
     assert caught.value.pointer == "/" + "/".join(["if", *below, "type"])
 
 
+@pytest.mark.parametrize(
+    ("schema", "first", "second"),
+    [
+        ({"required": ["a"]}, '{"a":2,"c":1}', '{"c":1,"a":2}'),
+        ({"properties": {"b": {}}, "required": ["a", "b"]}, '{"b":3,"a":2}', '{"a":2,"b":3}'),
+        ({"properties": {"b": {}}, "required": ["a"]}, '{"a":2,"c":1}', '{"c":1,"a":2}'),
+        ({"dependentRequired": {"x": ["y"]}}, '{"x":2,"y":1,"c":1}', '{"c":1,"x":2,"y":1}'),
+        ({"dependentSchemas": {"x": {"properties": {"z": {}}}}}, '{"z":1,"x":2}', '{"x":2,"z":1}'),
+    ],
+)  # fmt: skip
+def test_names_that_only_other_keywords_give_follow_the_properties(
+    schema: Any, first: str, second: str
+) -> None:
+    assert explorer.json_schema(schema).accepts(first)
+    assert not explorer.json_schema(schema).accepts(second)
+    assert explorer.json_schema(schema, property_order="any").accepts(second)
+
+
 ONE: Final = {"type": "object", "properties": {"a": {"type": "null"}}}
 PAIR: Final = {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}]}
 

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import explorer
+from explorer.errors import UnsupportedSchema
 from tests.evidence import examples
 
 DRAFT_4 = "http://json-schema.org/draft-04/schema#"
@@ -93,6 +94,10 @@ LARGE: dict[str, Any] = {
     "sevens": {"type": "number", "multipleOf": 7},
     "quarters": {"type": "number", "multipleOf": 0.25},
     "thousands": {"type": "number", "exclusiveMaximum": 12345678901234567890, "multipleOf": 1000},
+    "ten thousand millions": {"type": "number", "multipleOf": 1e10},
+    "seven trillions": {"type": "integer", "multipleOf": 7 * 10**15, "exclusiveMinimum": 0},
+    "hundreds of trillions": {"type": "number", "not": {"multipleOf": 2.5e17}},
+    "one followed by 300 zeros": {"type": "number", "multipleOf": 1e300},
     "not integer": {"type": "number", "not": {"type": "integer"}},
     "not large": {"type": "number", "not": {"minimum": 1e20}},
     "one of": {"type": "number", "oneOf": [{"minimum": 1e17}, {"multipleOf": 3}]},
@@ -115,6 +120,42 @@ def test_a_number_within_bounds_is_taken_as_python_writes_it(name: str) -> None:
     for parts in product(("", "-"), MANTISSAS, EXPONENTS):
         text = "".join(parts)
         assert constraint.accepts(text) == is_exactly_valid(LARGE[name], text), text
+
+
+@pytest.mark.parametrize("divisor", [10**10, 5 * 10**9, 123 * 10**6, 10**17, 1e300, 20_000_000])
+@pytest.mark.parametrize("kind", ["number", "integer"])
+def test_multiples_of_a_number_with_zeros_at_its_end(divisor: float, kind: str) -> None:
+    """With the zeros a machine of remainders would be far too large."""
+    schema = {"type": kind, "multipleOf": divisor}
+    constraint = explorer.json_schema(schema)
+    judged = {True: 0, False: 0}
+    exact = int(Decimal(repr(divisor)))
+    for times, tail in product((0, 1, 2, 10, 25, 1001), ("", ".00", "e0", ".0e-0", ".5", "0")):
+        for more in (0, 1, exact // 10, exact // 2, exact // 5):
+            text = f"{exact * times + more}{tail}"
+            valid = Decimal(text) % exact == 0 if len(text) < 28 else not more and tail != ".5"
+            if text.startswith("00") or (len(text) >= 28 and tail == "0"):
+                continue
+            assert constraint.accepts(text) is valid, text
+            judged[valid] += 1
+    assert min(judged.values()) > 20
+
+
+@pytest.mark.parametrize(
+    ("divisor", "reason", "remedy"),
+    [
+        ("12345678901", "12,345,678,901 remainders", "0.05 or 5e9"),
+        ("0.00001234567", "1,234,567 remainders", "0.05 or 5e9"),
+        ("1e-31", "31 decimals", "at most 30 decimals"),
+        ("1e400", "larger than every", '"const": 0'),
+    ],
+)  # fmt: skip
+def test_a_divisor_that_is_too_fine_is_refused(divisor: str, reason: str, remedy: str) -> None:
+    schema = f'{{"multipleOf": {divisor}}}'
+    with pytest.raises(UnsupportedSchema, match=reason) as caught:
+        explorer.json_schema(schema).accepts("0")
+    assert remedy in str(caught.value) and "strict=False" in str(caught.value)
+    assert explorer.json_schema(schema, strict=False).accepts("1.5")
 
 
 @given(

@@ -75,7 +75,8 @@ _THREE: Final = rf"{PLAIN}(?:[eE][+-]?0+)?|-?[1-9](?:\.[0-9]+)?[eE]-0*[1-9][0-9]
 _WHOLE: Final = rf"{DIGITS}(?:\.0+)?(?:[eE](?:\+?0*[0-9]{{1,2}}|-0+))?|{_LARGE}"
 
 LARGEST_MODULUS: Final = 20_000
-"""The largest numerator p of a ``multipleOf`` p / 10^k; a machine has p states for each decimal."""
+"""The largest numerator p of a ``multipleOf`` p / 10^k or p × 10^k; a machine has p states for each
+decimal."""
 
 
 @lru_cache(maxsize=16)
@@ -270,6 +271,9 @@ def _with_zeros(sketch: Sketch, begin: int, bound: Decimal) -> Ends:
 def multiples(numerator: int, decimals: int, meter: Meter) -> Dfa:
     """The multiples of ``numerator / 10**decimals``, 0 included.
 
+    Args:
+        decimals: If negative, the multiples end with as many zeros.
+
     Returns:
         A minimal machine that judges the spellings of numbers.
 
@@ -286,17 +290,34 @@ def multiples(numerator: int, decimals: int, meter: Meter) -> Dfa:
     # only the factors of p other than 2 and 5 count.
     moduli = [numerator // gcd(numerator, 10**k) for k in range(LAST_EXPONENT)]
     settled = FIRST_LARGE + max(0, moduli.index(moduli[-1]) - decimals)
-    for exponent in (*range(-decimals, 1), *range(FIRST_LARGE, settled)):
+    large = range(max(FIRST_LARGE, -decimals), min(settled, LAST_EXPONENT + 1))
+    for exponent in (*range(-decimals, 1), *large):
         most = decimals + exponent
         least = max(0, most - MOST_DECIMALS) if exponent > 0 else 0
         states = _remainders(sketch, unsigned, moduli[least : most + 1][::-1])
         sketch.epsilons(_with_exponent(sketch, states, exponent)["="], end)
         if exponent == 0:
             sketch.epsilons(states, end)
+    if decimals < 0:
+        states = _before_zeros(sketch, unsigned, numerator, -decimals)
+        sketch.epsilons([*states, *_with_exponent(sketch, states, 0)["="]], end)
     states = _remainders(sketch, unsigned, moduli[-1:], endless=True)
     ends = _with_exponent(sketch, states, settled)
     sketch.epsilons(ends["="] + ends[">"], end)
     return sketch.finish(begin, [end])
+
+
+def _before_zeros(sketch: Sketch, begin: int, numerator: int, zeros: int) -> list[int]:
+    """Draw 0, and the multiples of a number with zeros behind them; only zeros are decimals."""
+    here = _remainders(sketch, begin, [numerator])[0]
+    for _ in range(zeros):
+        before, here = here, sketch.state()
+        sketch.byte(before, ord("0"), here)
+    sketch.byte(begin, ord("0"), here)
+    decimals = sketch.state()
+    sketch.byte(here, ord("."), decimals)
+    sketch.byte(decimals, ord("0"), decimals)
+    return [here, decimals]
 
 
 def _remainders(

@@ -309,12 +309,22 @@ MOST_DECIMALS: Final = 30
 
 
 def fraction_of(divisor: Decimal) -> tuple[int, int]:
-    """A divisor as a whole number and the power of ten that divides it."""
-    decimals = max(0, -int(EXACT.normalize(divisor).as_tuple().exponent))
+    """A divisor as a whole number and the power of ten that divides it.
+
+    The power is negative where the number would be too large with its zeros.
+
+    Example:
+        >>> fraction_of(Decimal("1.25")), fraction_of(Decimal(100)), fraction_of(Decimal("7e9"))
+        ((125, 2), (100, 0), (7, -9))
+    """
+    decimals = -int(EXACT.normalize(divisor).as_tuple().exponent)
+    if decimals < 0 and divisor <= numbers.LARGEST_MODULUS:
+        decimals = 0
     return int(EXACT.scaleb(divisor, decimals)), decimals
 
 
 def can_divide(divisor: Decimal) -> bool:
     """Whether a machine can keep the remainders of a divisor."""
     numerator, decimals = fraction_of(divisor)
-    return 1 <= numerator <= numbers.LARGEST_MODULUS and decimals <= MOST_DECIMALS
+    fits = -numbers.LAST_EXPONENT <= decimals <= MOST_DECIMALS
+    return 1 <= numerator <= numbers.LARGEST_MODULUS and fits

@@ -81,16 +81,19 @@ def _too_fine(divisor: Decimal) -> tuple[str, str]:
     """The reason why a divisor cannot be followed, and the remedy."""
     numerator, decimals = fraction_of(divisor)
     shown = f"{divisor:.6e}" if len(str(divisor)) > 40 else str(divisor)
+    largest = f"{numbers.LARGEST_MODULUS:,} without its point and the zeros at its end"
     if decimals > MOST_DECIMALS:
-        return (
-            f"Multiples of {shown} have up to {decimals:,} decimals.",
-            f"Use a divisor with at most {MOST_DECIMALS} decimals, or leave it out.",
-        )
-    remainders = f"{numerator:,}" if numerator < 10**18 else f"{Decimal(numerator):.2e}"
-    return (
-        f"Multiples of {shown} need a machine with {remainders} remainders.",
-        f"Use a divisor whose digits are at most {numbers.LARGEST_MODULUS:,}.",
-    )
+        why = f"have up to {decimals:,} decimals"
+        remedy = f"Use a divisor with at most {MOST_DECIMALS} decimals"
+    elif -decimals > numbers.LAST_EXPONENT:
+        why = "are larger than every float, but for 0"
+        remedy = 'Use a smaller divisor or "const": 0'
+    else:
+        remainders = f"{numerator:,}" if numerator < 10**18 else f"{Decimal(numerator):.2e}"
+        why = f"need a machine with {remainders} remainders"
+        remedy = f"Use a divisor that is at most {largest}, such as 0.05 or 5e9"
+    said = f"{remedy}, or give strict=False to ignore the keyword."
+    return f"Multiples of {shown} {why}.", said
 
 
 def _and_say(error: Exception) -> str:
