@@ -375,7 +375,7 @@ def test_names_that_only_other_keywords_give_follow_the_properties(
     assert explorer.json_schema(schema, property_order="any").accepts(second)
 
 
-ONE: Final = {"type": "object", "properties": {"a": {"type": "null"}}}
+NAMED: Final = {"type": "object", "properties": {"a": {"type": "null"}}}
 PAIR: Final = {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}]}
 
 
@@ -384,10 +384,10 @@ PAIR: Final = {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "s
     [
         (PAIR, True), ({**PAIR, "maxItems": 3}, True), ({**PAIR, "maxItems": 2}, False),
         ({**PAIR, "type": ["array", "object"], "maxItems": 2}, True),
-        (ONE, True), ({**ONE, "propertyNames": {"enum": ["a"]}}, False),
-        ({**ONE, "propertyNames": {"enum": ["a", "b"]}}, True),
-        ({**ONE, "maxProperties": 1}, True),
-        ({**ONE, "maxProperties": 1, "required": ["a"]}, False),
+        (NAMED, True), ({**NAMED, "propertyNames": {"enum": ["a"]}}, False),
+        ({**NAMED, "propertyNames": {"enum": ["a", "b"]}}, True),
+        ({**NAMED, "maxProperties": 1}, True),
+        ({**NAMED, "maxProperties": 1, "required": ["a"]}, False),
         ({"type": "object", "allOf": [{"additionalProperties": {"type": "string"}}]}, False),
         ({"type": "object", "allOf": [{"additionalProperties": {"type": "array"}}]}, True),
         ({"type": "object", "patternProperties": {"^a": True}, "propertyNames": {"const": "a"},

@@ -229,7 +229,7 @@ def _check_types(sub: Subschema) -> None:
     Raises:
         UnsupportedSchema: A ``type`` is not known.
     """
-    for pointer, here, _ in every_part(cast("Schema", sub.schema)):
+    for pointer, here, _ in every_part(sub.schema):
         wanted = types_given(here.get("type"))
         if not wanted <= TYPES:
             raise _not_a_type(wanted, sub.pointer + pointer)

@@ -66,6 +66,11 @@ def _list_of(of: _Check) -> _Check:
     return lambda value: isinstance(value, list) and all(map(of, cast("list[Any]", value)))
 
 
+def _some_of(of: _Check) -> _Check:
+    every = _list_of(of)
+    return lambda value: bool(value) and every(value)
+
+
 def _named(of: _Check) -> _Check:
     return lambda value: isinstance(value, dict) and all(map(of, cast("_Object", value).values()))
 
@@ -97,9 +102,8 @@ _SCHEMAS: Final = Keyword(
     _list_of(_is_schema), "a list of schemas", '[{"type": "string"}, {"type": "null"}]'
 )
 _SOME_SCHEMAS: Final = Keyword(
-    lambda value: bool(value) and _SCHEMAS.fits(value), "a list of schemas that holds at least one",
-    _SCHEMAS.example,
-)  # fmt: skip
+    _some_of(_is_schema), "a list of schemas that holds at least one", _SCHEMAS.example
+)
 _NAMED: Final = Keyword(
     _named(_is_schema), "an object whose values are schemas", '{"name": {"type": "string"}}'
 )
