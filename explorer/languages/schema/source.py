@@ -553,13 +553,16 @@ def json_schema(
     ``dependencies``, ``dependentRequired`` and ``dependentSchemas`` are followed in every draft.
 
     Numbers that no keyword bounds have every spelling of JSON (``1E+2``) up to 1.797…e308, the
-    largest that a float holds; whole ones plain digits (``12``, ``12.0``) and exponents of 0 to
-    99 after them (``12e3``). All other numbers, under bounds, ``multipleOf``, ``enum``, ``const``
-    or ``not``, are written as Python and JavaScript write them, and a little more freely: plain
+    largest that a float holds; whole ones plain digits (``12``, ``12.0``) and exponents of 0 to 99
+    after them (``12e3``). All other numbers, under bounds, ``multipleOf``, ``enum``, ``const`` or
+    ``not``, are written as Python and JavaScript write them, and a little more freely: plain
     (``-12.50``, also with ``e0``), small (``1.5e-07``: one digit before the point, at most three
     in the exponent but for zeros before them), or large (``1.5e+22``: at most 16 digits after the
-    point, an exponent from 16 on). So what ``json.dumps`` writes is taken. Integers of draft 4 are
-    digits only, and a ``multipleOf`` of thousands of remainders has no large spelling.
+    point, an exponent from 16 on). So what ``json.dumps`` writes is taken. An integer is therefore
+    allowed to begin as ``1.5`` does, unless all that reach 1e16 or -1e16 are excluded; then it may
+    have every exponent that leaves no decimals (``1.5e1``), but under ``multipleOf`` the large one
+    alone. Integers of draft 4 are digits only, and a ``multipleOf`` of thousands of remainders has
+    no large spelling.
 
     A string may always be written as ``json.dumps(ensure_ascii=False)`` writes it. ``escapes`` says
     where other spellings are allowed too, alike for values and names, whether they are listed

@@ -122,6 +122,40 @@ def test_a_number_within_bounds_is_taken_as_python_writes_it(name: str) -> None:
         assert constraint.accepts(text) == is_exactly_valid(LARGE[name], text), text
 
 
+REACHING: dict[str, Any] = {
+    "unbounded": {"type": "integer"},
+    "from 0 on": {"type": "integer", "minimum": 0},
+    "up to 20": {"type": "integer", "maximum": 20},
+    "up to 1e17": {"type": "integer", "minimum": 0, "maximum": 10**17},
+    "but 15": {"type": "integer", "not": {"const": 15}},
+}
+
+
+@pytest.mark.parametrize("name", REACHING)
+def test_an_integer_that_begins_with_decimals_can_end_soon(name: str) -> None:
+    """Every exponent that leaves no decimals is taken, so 1.5 is not led to 1.5e+16."""
+    schema = REACHING[name]
+    constraint = explorer.json_schema(schema)
+    for sign, digit, decimals, mark in product(("", "-"), "19", range(17), ("e", "E+0")):
+        number = f"{sign}{digit}" + ("." + ("75" * 8)[:decimals] if decimals else "")
+        for exponent in (1, 2, 9, 15, 16, 17, 22, 308):
+            text = f"{number}{mark}{exponent}"
+            valid = exponent >= decimals and is_exactly_valid(schema, text)
+            assert constraint.accepts(text) is valid, text
+
+
+@pytest.mark.parametrize("bounds", [(0, 100), (-5, 10**15), (-(10**16) + 1, 10**16 - 1)])
+def test_an_integer_below_the_large_spelling_never_begins_with_decimals(
+    bounds: tuple[int, int],
+) -> None:
+    least, most = bounds
+    machine = explorer.json_schema({"type": "integer", "minimum": least, "maximum": most}).dfa
+    state = machine.start
+    for byte in b"1.":
+        state = machine.step(state, byte)
+    assert [byte for byte in range(256) if machine.step(state, byte) >= 0] == [ord("0")]
+
+
 @pytest.mark.parametrize("divisor", [10**10, 5 * 10**9, 123 * 10**6, 10**17, 1e300, 20_000_000])
 @pytest.mark.parametrize("kind", ["number", "integer"])
 def test_multiples_of_a_number_with_zeros_at_its_end(divisor: float, kind: str) -> None:

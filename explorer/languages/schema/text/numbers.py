@@ -7,7 +7,8 @@ with one digit before the point and a negative exponent of at most three digits 
 *large*, ``1.5e+22``, with at most 17 digits, one of them before the point, and an exponent from 16
 on, up to the largest float. Within these the machines are exact. If a set holds every number, all
 spellings of JSON are allowed, up to the largest float; if it holds every whole number, whole digits
-may have an exponent of 0 to 99 too (``12e3``).
+may have an exponent of 0 to 99 too (``12e3``). Whole numbers that reach the large spelling have
+all exponents that leave no decimals (``1.5e1``), so that what begins as ``1.5`` can end soon.
 
 The machines of bounds and of multiples judge values only: they accept or refuse other texts as it
 comes. They are combined as sets are, and at last with the machine of the spellings, which is the
@@ -30,7 +31,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from explorer.automata.construction.operations import intersection
+from explorer.automata.construction.operations import intersection, union
 from explorer.automata.machine import Dfa
 from explorer.budget import Meter
 from explorer.languages.regex import compile_pattern
@@ -72,7 +73,8 @@ _LARGE: Final = (
     rf"-?[1-9](?:\.[0-9]{{1,{MOST_DECIMALS}}})?{_UP}(?:1[6-9]|[2-9][0-9]|[12][0-9]{{2}}|30[0-8])"
 )
 _THREE: Final = rf"{PLAIN}(?:[eE][+-]?0+)?|-?[1-9](?:\.[0-9]+)?[eE]-0*[1-9][0-9]{{0,2}}|{_LARGE}"
-_WHOLE: Final = rf"{DIGITS}(?:\.0+)?(?:[eE](?:\+?0*[0-9]{{1,2}}|-0+))?|{_LARGE}"
+_WHOLE: Final = rf"{DIGITS}(?:\.0+)?(?:[eE][+-]?0+)?"
+_RAISED: Final = rf"{DIGITS}(?:\.0+)?(?:[eE]\+?0*[0-9]{{1,2}})?"
 
 LARGEST_MODULUS: Final = 20_000
 """The largest numerator p of a ``multipleOf`` p / 10^k or p × 10^k; a machine has p states for each
@@ -102,8 +104,34 @@ def three_spellings() -> Dfa:
 
 @cache
 def any_integer() -> Dfa:
-    """Every number without a fraction: ``3``, ``-3``, ``3.0`` and ``3e1`` are integers."""
-    return intersection(_pattern(_WHOLE), any_number(), Meter())
+    """Every number without a fraction: ``3``, ``3.0``, ``12e1`` and ``1.2e1`` are integers."""
+    return union([whole_spellings(), _pattern(_RAISED)], Meter())
+
+
+@cache
+def whole_spellings() -> Dfa:
+    """Every whole number, plain, and with one digit before the point and enough in the exponent.
+
+    The exponent is at least the number of decimals, so a number that begins as ``1.5`` does, which
+    may become ``1.5e+16``, may also end soon: ``1.5e1``.
+    """
+    meter = Meter()
+    sketch = Sketch(meter)
+    begin, unsigned, here, end = (sketch.state() for _ in range(4))
+    sketch.byte(begin, ord("-"), unsigned)
+    sketch.epsilon(begin, unsigned)
+    sketch.interval(unsigned, ord("1"), ord("9"), here)
+    for decimals in range(MOST_DECIMALS + 1):
+        ends = _with_exponent(sketch, [here], max(decimals, 1))
+        sketch.epsilons([*ends["="], *ends[">"]], end)
+        before, here = here, sketch.state()
+        if decimals == 0:
+            point = sketch.state()
+            sketch.byte(before, ord("."), point)
+            before = point
+        sketch.interval(before, ord("0"), ord("9"), here)
+    raised = intersection(sketch.finish(begin, [end]), any_number(), meter)
+    return union([_pattern(_WHOLE), raised], meter)
 
 
 def any_digits() -> Dfa:

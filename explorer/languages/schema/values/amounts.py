@@ -213,6 +213,9 @@ class Numbers(tuple[NumberPart, ...]):
 
 ALL: Final = NumberPart()
 WHOLE: Final = NumberPart(steps=frozenset((Decimal(1),)))
+_SMALL: Final[Cut] = (Decimal(-(10**numbers.FIRST_LARGE)), 1)
+_LARGE: Final[Cut] = (Decimal(10**numbers.FIRST_LARGE), 0)
+"""Some whole number beyond these cuts has the large spelling."""
 
 
 def _united(parts: Iterator[NumberPart] | tuple[NumberPart, ...], meter: Meter) -> Numbers:
@@ -237,7 +240,10 @@ def _spelled(parts: list[NumberPart], meter: Meter) -> Dfa:
         return numbers.any_integer()
     first = joined[0]
     machines = [_between(part.low, part.high, meter) for part in joined]
-    conditions = [(intersection, union(machines, meter) if len(machines) > 1 else machines[0])]
+    between = union(machines, meter) if len(machines) > 1 else machines[0]
+    if first[2:] == WHOLE[2:] and (joined[0].low < _SMALL or joined[-1].high > _LARGE):
+        return intersection(numbers.whole_spellings(), between, meter)
+    conditions = [(intersection, between)]
     conditions += [(intersection, _multiples(*it, meter)) for it in _factors(first.steps)]
     conditions += [(difference, _multiples(*fraction_of(it), meter)) for it in sorted(first.but)]
     if first.written == "digits":
