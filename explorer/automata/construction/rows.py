@@ -103,7 +103,7 @@ class Net(NamedTuple):
         return len(self.accepting)
 
 
-class Rows(NamedTuple):
+class SetRows(NamedTuple):
     """The states met so far.
 
     Args:
@@ -249,7 +249,7 @@ def _kept(useful: Bool, scopes: Int32, sizes: Int64, bits: int, members: Int64, 
 
 
 @jit
-def fill(net: Net, met: Rows, state: int, past: int) -> int:
+def fill(net: Net, met: SetRows, state: int, past: int) -> int:
     """Fill rows; see `fill_rows`."""
     return fill_rows(
         net.start, net.arc_start, net.arcs, net.move_start, net.moves, net.useful, net.accepting,
@@ -269,7 +269,7 @@ def fill_rows(
 ) -> int:  # fmt: skip
     """Fill the rows of ``state .. past - 1``; return the reason why the kernel stopped.
 
-    The arrays of the `Net` and the `Rows` are separate arguments: a kernel counts the references
+    The arrays of the `Net` and the `SetRows` are separate arguments: a kernel counts the references
     to each array of a tuple argument; that took longer than the work on a row. After a growth or a
     pause a row goes on with its unknown cells.
 
@@ -433,7 +433,7 @@ def _ascending(edges: Int32, count: int) -> int:
 
 @jit
 def visit(
-    net: Net, met: Rows, byte: UInt8, depth: Int32, skip: Int32, stack: Int32, quantum: int
+    net: Net, met: SetRows, byte: UInt8, depth: Int32, skip: Int32, stack: Int32, quantum: int
 ) -> int:
     """Fill the rows that the words of a trie need, and return the reason why the kernel stopped.
 

@@ -32,7 +32,7 @@ from explorer.automata.construction.rows import (
     STATES,
     Int64,
     Net,
-    Rows,
+    SetRows,
     fill,
 )
 from explorer.automata.machine import UNKNOWN, Bool, Dfa, Int32, Nfa
@@ -214,26 +214,26 @@ def _read(arcs: Int32, symbol_class: Int32, late: Bool) -> Bool:
 
 @jit
 def row_filled(net: tuple[Any, ...], met: tuple[Any, ...], state: int) -> int:
-    """Fill one row, with the `Net` and the `Rows` as plain tuples; see `fill_rows`.
+    """Fill one row, with the `Net` and the `SetRows` as plain tuples; see `fill_rows`.
 
     Numba takes longer to look up the types of named tuples than to fill a row.
     """
-    return fill(Net(*net), Rows(*met), state, state + 1)
+    return fill(Net(*net), SetRows(*met), state, state + 1)
 
 
 @jit
 def all_filled(net: tuple[Any, ...], met: tuple[Any, ...]) -> int:
     """Make the start state, and fill the rows of all states that are met; see `fill_rows`."""
     progress = met[-1]
-    return fill(Net(*net), Rows(*met), progress[FILLED] if progress[STATES] > 0 else -1, -1)
+    return fill(Net(*net), SetRows(*met), progress[FILLED] if progress[STATES] > 0 else -1, -1)
 
 
-def none_met(net: Net) -> Rows:
+def none_met(net: Net) -> SetRows:
     """The tables before any state is met."""
     room, members, classes = 96, 256, int(net.symbol_class[-1]) + 1  # In the order of symbols.
     table = np.empty((room, classes), np.int32)  # A row is set when a state takes it.
     table[0] = UNKNOWN
-    return Rows(
+    return SetRows(
         np.empty(1024, np.int64), np.zeros(room + 1, np.int64), np.zeros(room, np.uint64),
         np.full(slots_for(room), -1, np.int32), table, np.zeros(room, np.bool_),
         np.empty(members, np.int64), np.empty(2 * members, np.int64),
@@ -241,7 +241,7 @@ def none_met(net: Net) -> Rows:
     )  # fmt: skip
 
 
-def grown(met: Rows, reason: int, room: int) -> Rows:
+def grown(met: SetRows, reason: int, room: int) -> SetRows:
     """A copy of the tables with more room of the kind that a kernel asked for.
 
     Args:
@@ -260,13 +260,13 @@ def grown(met: Rows, reason: int, room: int) -> Rows:
     return with_room(met, room)
 
 
-def bytes_held(met: Rows) -> int:
+def bytes_held(met: SetRows) -> int:
     """The approximate number of bytes that the states met so far take."""
     states, part = int(met.progress[STATES]), met.arena.nbytes + 4 * met.members.nbytes
     return part + states * (4 * met.table.shape[1] + 32)
 
 
-def with_room(met: Rows, room: int) -> Rows:
+def with_room(met: SetRows, room: int) -> SetRows:
     """A copy of the tables with room for ``room`` states, at least as many as there are."""
     count = int(met.progress[STATES])
     classes = met.table.shape[1]

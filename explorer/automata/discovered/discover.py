@@ -28,7 +28,7 @@ from explorer.automata.construction.rows import (
     QUANTUM,
     STATES,
     Net,
-    Rows,
+    SetRows,
     visit,
 )
 from explorer.automata.construction.subset import (
@@ -382,7 +382,9 @@ class Sets:
     stage = "The discovery of states"
     stacks = None
 
-    def __init__(self, net: Net, parts: LateParts | None = None, rows: Rows | None = None) -> None:
+    def __init__(
+        self, net: Net, parts: LateParts | None = None, rows: SetRows | None = None
+    ) -> None:
         self._net = net
         self._parts = parts
         self._read: tuple[Net, Bool] | None = None
@@ -485,7 +487,7 @@ class Sets:
         return Sets, (self._net, None, rows)
 
 
-def _laid_again(parts: LateParts, rows: Rows) -> Sets:
+def _laid_again(parts: LateParts, rows: SetRows) -> Sets:
     """Rebuild the kind in another process, with the same parts of the net built."""
     return Sets(*parts.again(Meter()), rows)
 

@@ -572,7 +572,7 @@ def walk_filling(
 ) -> int:  # fmt: skip
     """Walk as `walk_words` does on a discovered machine, and fill the rows that are needed.
 
-    A `Net` and its discovered rows (`Rows`) are passed array by array.
+    A `Net` and its discovered rows (`SetRows`) are passed array by array.
 
     Returns:
         The result of `walk_words`, unless a row could not be filled: then the reason, such as
