@@ -210,7 +210,7 @@ class Gated(BaseModel):
         (Annotated[int, annotated_types.Not(is_odd)], "is_odd"),
         (Annotated[int, pydantic.AfterValidator(partial(no_more_than, 3))], "no_more_than"),
     ],
-    ids=str,
+    ids=["a class", "lower case", "not", "partial"],
 )
 def test_predicates_and_partial_functions_are_validators_too(described: Any, named: str) -> None:
     (warning,) = explorer.from_type(described).source.warnings()
