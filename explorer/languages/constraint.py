@@ -359,8 +359,10 @@ class Constraint(StageMethods):
             'Red'
         """
         data = text if isinstance(text, bytes) else whole_text("text", text).encode()
-        if not self._has(data):
-            check_word(self.machine, data)
+        if self._dfa is None:
+            self._texts.check(data)
+        else:
+            check_word(self._dfa, data)
         return parsed_word(self.source, data)
 
     def is_empty(self) -> bool:

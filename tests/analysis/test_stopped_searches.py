@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 
 import explorer
-from explorer.analysis import explain
-from explorer.analysis.verdict.background import DISCOVERED
+from explorer.analysis import explain, explain_all
+from explorer.analysis.verdict.background import BEGINNINGS, DISCOVERED
 from explorer.cli import main
 from explorer.errors import BudgetExceeded
 from explorer.tokens.machine import TokenMachine
@@ -80,3 +80,21 @@ def test_the_command_line_says_so_too(capsys: pytest.CaptureFixture[str]) -> Non
     words = ["--model", "tiny", "--lazy", "--regex", HUGE, "--prefix", "ab", "--token", "z"]
     assert main(["why", *words]) == 1
     assert NEVER in capsys.readouterr().out
+
+
+def test_a_state_too_far_to_search_for_is_explained_after_the_text_that_led_there() -> None:
+    vocabulary = Vocabulary.from_bytes([b"a", b"b", b"x", b"y", b"!", b"ab"], eos_ids=[6])
+    pairs = explorer.grammar('root ::= "a" root "x" | "b" root "y" | "!"')
+    machine = explorer.compile(pairs, vocabulary)
+    state = machine.start
+    for _ in range(10):  # 2^20 texts are not longer.
+        after = machine.step(state, 5)
+        assert after is not None
+        state = after
+    met = _met(machine)
+    why = explain(machine, state, 2)
+    assert why.verdict.prefix == b"ab" * 10 and why.assumed_prefix
+    assert why.prose == explain(machine, state, 2, text=b"ab" * 10).prose
+    assert explain_all(machine, state).groups == explain_all(machine, state, text=b"ab" * 10).groups
+    assert _met(machine) - met < 10 * BEGINNINGS.states
+    assert machine.step(state, 5) is not None

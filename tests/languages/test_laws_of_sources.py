@@ -168,6 +168,36 @@ def test_two_grammars_together_answer_for_each_text() -> None:
     assert both.parse("aaxbb") == "aaxbb"
 
 
+BRACKETS = grammar('root ::= "(" root ")" | "[" root "]" | [0-9]{1,3}')
+
+
+def test_a_refused_text_has_its_place_where_two_grammars_are_combined() -> None:
+    """A machine of both never comes to an end, so the place is that of a part."""
+    both, neither = BRACKETS & BRACKETS, BRACKETS - BRACKETS
+    for combined in (both, neither, both & regex("(?s).*"), both.canonical()):
+        for text, offset in (("y", 0), ("(1", 2), ("[(1]", 3)):
+            with pytest.raises(ConstraintError) as caught:
+                combined.parse(text)
+            assert caught.value.evidence["offset"] == offset
+    with pytest.raises(ConstraintError, match="excludes this text"):
+        neither.parse("(1)")
+    with pytest.raises(ConstraintError):
+        (~BRACKETS).parse("(1)")
+    assert both.canonical().accepts("(1)") and both.canonical().parse("(1)") == "(1)"
+
+
+def test_a_restriction_is_asked_beside_the_texts_that_it_restricts() -> None:
+    items = json_schema({"type": "array", "items": {"type": "string"}, "uniqueItems": True})
+    latin = items.restrict(scripts=["Latin"])
+    for text in ("[]", '["a","b"]'):
+        assert latin.accepts(text) and latin.parse(text) is not None
+    for text, offset in (("[3]", 1), ('["a","a"]', 7), ('["б"]', 2)):
+        assert not latin.accepts(text)
+        with pytest.raises(ConstraintError) as caught:
+            latin.parse(text)
+        assert caught.value.evidence["offset"] == offset
+
+
 def test_the_parts_of_a_union_are_built_once() -> None:
     """`parse` built a machine for each part on each call."""
     made = literal("0")

@@ -33,7 +33,7 @@ from explorer.analysis.explaining.searched import (
 from explorer.analysis.places.deciding import deciding_parts
 from explorer.analysis.places.widening import Widening, widen
 from explorer.analysis.verdict.asked import as_bytes, checked_machine, spelled_ids, token_or_text
-from explorer.analysis.verdict.background import Background, background_of
+from explorer.analysis.verdict.background import BEGINNINGS, Background, background_of
 from explorer.analysis.verdict.verdict import Move, judge
 from explorer.analysis.wording.words import show_token
 from explorer.arguments import instance, whole_number
@@ -380,7 +380,8 @@ def explain(
         token: An id, in the vocabulary or not; the spelling of a token: its text, or the name of a
             control token that no token writes as text; or any other text, which the tokenizer
             splits: the first of its tokens that is masked is explained, else the last.
-        text: The text so far. Without it, a shortest text that leads to the state is taken.
+        text: The text so far. Without it, a shortest text that leads to the state is taken, or
+            the one that first led there, if a search for a shortest one is over its limits.
         probabilities: float[width], the model's, which rank `Explanation.nearest`.
         history: The path to the state, for `Explanation.earlier`.
         budget: Limits for finding a text that leads to the state, and for each search of the
@@ -393,7 +394,7 @@ def explain(
     Raises:
         ExplorerError: There is no such state, the text does not lead to it, nothing was asked,
             there is no constraint, or an argument is of another type.
-        BudgetExceeded: The text was not found within the limits.
+        BudgetExceeded: No text was found within the limits, and none led there.
 
     Example:
         >>> import explorer
@@ -406,7 +407,6 @@ def explain(
         "'for' (id 3) is masked at the start: reads 'fo', then expects o"
     """
     machine = checked_machine(machine)
-    meter = Meter(budget)
     if probabilities is not None:
         instance("probabilities", probabilities, np.ndarray, "an array of probabilities")
     if history is not None:
@@ -417,7 +417,7 @@ def explain(
         # The text alone does not say where control tokens are.
         spelled = machine.vocabulary.written(history.tokens)
         text = spelled if LETTER in spelled else text
-    prefix, assumed = _prefix(background, state, text, meter)
+    prefix, assumed = _prefix(background, state, text, background.paths.meter(budget, BEGINNINGS))
     asked, note = ((wanted,), "") if isinstance(wanted, int) else spelled_ids(machine, wanted)
     index = 0
     here = state

@@ -25,7 +25,7 @@ from explorer.alphabet import character_start, remaining_bytes, show_bytes
 from explorer.analysis.characters.display import show_characters
 from explorer.analysis.characters.kinds import KINDS, kinds_of
 from explorer.analysis.verdict.asked import as_bytes, checked_machine
-from explorer.analysis.verdict.background import Background, background_of
+from explorer.analysis.verdict.background import BEGINNINGS, Background, background_of
 from explorer.analysis.verdict.verdict import STAGES, Stage
 from explorer.arguments import whole_number
 from explorer.automata.machine import NO_ARC, Int32
@@ -180,7 +180,7 @@ def explain_all(
     machine.is_final(state)  # Raises where there is no such state.
     size = len(machine.vocabulary)
     weights = _weights(probabilities, size)
-    tail = _tail(background, state, text, Meter(budget))
+    tail = _tail(background, state, text, background.paths.meter(budget, BEGINNINGS))
     if state == FREE:
         codes = _Codes(np.full(size, _STAGE["allowed"], np.int32), np.full(size, READ, np.int32))
     else:

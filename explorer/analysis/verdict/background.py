@@ -21,7 +21,7 @@ number: 5 GB for ``[a-z]{0,100000}``.
 
 Cost: for each state nearer than the goal one row of the table (20 µs), or one walk of the trie (up
 to 1 ms); about 300 bytes. Every search has a `Meter`. Without given limits, a search over a machine
-that discovers its states stops at `DISCOVERED`.
+that discovers its states stops at `DISCOVERED`, one for a text to a state at `BEGINNINGS`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Int32, whole_ta
 from explorer.automata.rules.moves import occurs_nowhere
 from explorer.automata.words import shortest_word
 from explorer.budget import Budget, Meter
-from explorer.errors import ExplorerError
+from explorer.errors import BudgetExceeded, ExplorerError
 from explorer.jit import jit
 from explorer.memo import memo
 from explorer.tokens.machine import Filtered, TokenMachine, TokenTable, filtered_of, table_of
@@ -146,6 +146,10 @@ BYTES_PER_STATE: Final = 300
 DISCOVERED: Final = Budget(states=2_000)
 """Default limits of a search over a machine that discovers its states: about 50 ms of work, so that
 an explanation does not keep a person waiting."""
+
+BEGINNINGS: Final = Budget(states=100_000)
+"""Default limits of the search for a text to a state of such a machine. All explanations share one
+search, so it takes two seconds once, and nine tenths of the machine's states are left."""
 
 _Ints: TypeAlias = NDArray[np.int64]
 _Floats: TypeAlias = NDArray[np.float64]
@@ -370,16 +374,18 @@ class Paths:
         self._is_table = table_of(machine) is not None
         self._lock = RLock()
         self._from_start: _Search | None = None
-        self._limits = DISCOVERED if whole_table(ground.byte_machine) is None else Budget()
+        self._is_discovered = whole_table(ground.byte_machine) is None
 
-    def meter(self, budget: Budget | None = None) -> Meter:
+    def meter(self, budget: Budget | None = None, limits: Budget = DISCOVERED) -> Meter:
         """A meter for one search.
 
         Args:
-            budget: Given limits; default `DISCOVERED` over a machine that discovers
-                its states, else `Budget()`.
+            budget: Given limits; default ``limits`` over a machine that discovers its states, else
+                `Budget()`.
         """
-        return Meter(self._limits if budget is None else budget)
+        if budget is None and self._is_discovered:
+            budget = limits
+        return Meter(budget)
 
     def text_to(self, state: int, meter: Meter) -> bytes:
         """A shortest text, in bytes, that tokens write from the start to a byte state.
@@ -405,16 +411,25 @@ class Paths:
     def text_of(self, state: int, meter: Meter) -> bytes:
         """The text that a machine recorded for a token state, else a shortest one to it.
 
+        A machine without a filter records the text that first led to a state; it is given where a
+        shortest one is too far to be searched for.
+
         Raises:
-            BudgetExceeded: The state is further away than the limits allow.
+            BudgetExceeded: The state is further away than the limits allow, and has no record.
         """
         machine = self._ground.machine
         place = machine.byte_state(state)
-        recording = filtered_of(machine)
-        if self._ground.byte_machine.least(place) is not None:  # Too many states to search.
-            recording = cast("Filtered", machine)
-        known = None if recording is None else recording.text_to(state)
-        return self.text_to(place, meter) if known is None else known
+        recording = cast("Filtered", machine)
+        by_record = filtered_of(machine) is not None
+        by_record = by_record or self._ground.byte_machine.least(place) is not None
+        if by_record and (known := recording.text_to(state)) is not None:
+            return known
+        try:
+            return self.text_to(place, meter)
+        except BudgetExceeded:
+            if (known := recording.text_to(state)) is None:
+                raise
+            return known
 
     def after(self, state: int, token: int, meter: Meter) -> tuple[int, ...] | None:
         """The shortest tokens after which a token is allowed.

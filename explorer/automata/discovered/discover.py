@@ -194,21 +194,25 @@ SMALL: Final = Budget(states=200_000, arcs=20_000_000, seconds=10.0)
 """The limits for an optional closed form."""
 
 
-def small_or_discovered(node: Node) -> ByteMachine:
+def small_or_discovered(node: Node, budget: Budget | None = None) -> ByteMachine:
     """The closed form of a tree if it is small, otherwise its discovered machine.
 
     A tree with a part that has an outline, such as a schema, is discovered at once: its closed form
     takes longer than reading thousands of texts.
 
+    Args:
+        budget: Limits on the discovered machine; by default `Budget()`.
+
     Raises:
         BudgetExceeded: It cannot even be laid out.
     """
+    budget = budget or Budget()
     if any(isinstance(each, Deferred) and each.outline is not None for each in walk(node)):
-        return discover(node, Budget())
+        return discover(node, budget)
     try:
         return build(node, Meter(SMALL))
     except BudgetExceeded:
-        return discover(node, Budget())
+        return discover(node, budget)
 
 
 def _pair(node: Intersect | Subtract | Negate, budget: Budget, meter: Meter) -> ByteMachine:

@@ -139,9 +139,13 @@ class Restricted(TextStage):
         """The texts of the part that pass."""
         return Intersect(0, 0, part, self.named(Deferred(0, 0, self.picture)))
 
-    def picture(self, meter: Meter) -> Dfa:
+    def kept(self, meter: Meter) -> Dfa:
         """The machine of the texts that pass."""
         return build(self.language(), meter)
+
+    def picture(self, meter: Meter) -> Dfa:
+        """The machine of the texts that pass."""
+        return self.kept(meter)
 
     @property
     def title(self) -> str:

@@ -108,6 +108,12 @@ class TextStage(PipelineStage):
         """The text before this stage, given the text after it; most stages rewrite nothing."""
         return text
 
+    def kept(self, meter: Meter) -> Dfa | None:
+        """The texts that pass, of a stage that keeps some texts and rewrites none, whatever the
+        constraint is; else ``None``.
+        """
+        return None
+
     def named(self, node: Node) -> Written:
         """A tree labelled with this stage, so that explanations can name it."""
         return Written(0, 0, node, StageSource(self))

@@ -6,8 +6,9 @@ pages. A stage that is switched off stays in its place and does nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, Self
 
 from explorer.alphabet import shown_letters
@@ -19,6 +20,7 @@ from explorer.automata.words import shortest_word
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded, EmptyConstraint
 from explorer.languages.sources.algebra import Combination, filtered_operand
+from explorer.languages.sources.imported import Imported
 from explorer.languages.sources.registry import register
 from explorer.languages.stages.stage import (
     PipelineStage,
@@ -69,6 +71,17 @@ class Staged(Combination):
             remedy="Leave out the stage, or allow texts that pass it.",
             evidence={"stage": str(self.stage), "text": witness},
         )
+
+    def by_parts(self, has: Callable[[Source], bool]) -> bool | None:
+        """Whether the part has a text that a stage of the text keeps."""
+        if not (self.on and isinstance(self.stage, TextStage)):
+            return has(self.part)
+        return None if self._kept is None else has(self.part) and has(self._kept)
+
+    @cached_property
+    def _kept(self) -> Source | None:
+        kept = self.stage.kept(Meter()) if isinstance(self.stage, TextStage) else None
+        return None if kept is None else Imported("restrict", kept)
 
     def parse(self, text: str) -> object:
         """The part's value of the text, as it was before this stage."""
