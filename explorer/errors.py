@@ -442,13 +442,9 @@ class NotRegular(BudgetExceeded):
         self.rules = rules
         super().__init__("states", limit=inf, reached=inf, stage="A grammar as a finite machine")
         self.message = f"{why} ({', '.join(rules)}), so no finite machine reads it."
-        bound = bound or (
-            "Bound the nesting, constraint.bounded(depth=...), or a schema's by max_depth=..., and "
-            "use that."
-        )
-        self.remedy = (
-            f"{bound} For compile(...) it is enough to leave out lazy=False, which insists on a "
-            "table."
+        self.remedy = bound or (
+            "Bound the nesting, constraint.bounded(depth=...), inside a combination or a stage "
+            "that of each grammar by itself, or a schema's by max_depth=..., and use that."
         )
         self.args = (f"{self.message} {self.remedy}",)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast, overload
 
@@ -275,6 +276,8 @@ def compile_texts(
             return _table(constraint, vocabulary, method, share, stages, lap)
         except BudgetExceeded as error:
             if lazy is False:
+                if isinstance(error, NotRegular):
+                    _advise_to_discover(error, constraint, meter)
                 raise
             what = "The character FSA" if closed is None else "A table"
             part, limit = "", f"{error.limit:,.6g}"
@@ -295,6 +298,16 @@ def compile_texts(
         trie_for(vocabulary, machine)
         lap("vocabulary_trie")
     return _lazily(constraint, vocabulary, machine, meter, stages, reason)
+
+
+def _advise_to_discover(error: NotRegular, constraint: Constraint, meter: Meter) -> None:
+    """Add to an error's remedy that no table need be asked for, if there is a machine without."""
+    with suppress(BudgetExceeded):
+        constraint.discover(meter)
+        error.advising(
+            f"{error.remedy} For compile(...) it is enough to leave out lazy=False, which insists "
+            "on a table."
+        )
 
 
 def _check_has_words(constraint: Constraint, machine: ByteMachine) -> None:

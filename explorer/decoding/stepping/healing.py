@@ -24,7 +24,7 @@ from explorer.languages.constraint import Constraint
 from explorer.languages.regex.source import Regex
 from explorer.languages.sources.algebra import Healed
 from explorer.languages.stages.stage import TokenStage
-from explorer.languages.stages.staged import Placed, Staged, check_operand
+from explorer.languages.stages.staged import Placed, Staged
 from explorer.tokens.compile import compile
 from explorer.tokens.machine import TokenMachine, is_free, table_of
 from explorer.vocabulary import Vocabulary
@@ -94,7 +94,8 @@ def reopened(
         raise ConstraintError(
             'heal="prompt" writes the whole prompt again, and no token of it stays for the model '
             "to read first.",
-            remedy="Use heal=True, or a tokenizer that marks the beginning of a text.",
+            remedy="Use heal=True with a constraint that filters no tokens, heal=False, or a "
+            "tokenizer that marks the beginning of a text.",
         )
     try:
         return ids[:first], data.decode()
@@ -126,8 +127,13 @@ def healed(
     stages: tuple[Placed, ...] = ()
     if isinstance(given, Constraint):
         stages, source = _parted(given.source)
-        if prefix and not whole:
-            check_operand(given.source)
+        if prefix and not whole and (filters := given.source.token_stages):
+            raise ConstraintError(
+                f"{filters[0]} filters the tokens of the whole text, so the text cannot begin "
+                "inside the prompt's last token, as heal=True has it.",
+                remedy='Give heal="prompt", which writes the tokens of the prompt by the same '
+                "filter, or heal=False.",
+            )
     if whole and prefix and not stages:
         raise ConstraintError(
             'heal="prompt" lets the tokenizer\'s rules say where tokens end, and this constraint '

@@ -26,7 +26,7 @@ from explorer.automata.machine import Dfa, Network, Nfa
 from explorer.automata.stacks.of_grammar import decided
 from explorer.automata.tree.nodes import Deferred, Node, Source, inside
 from explorer.budget import Meter
-from explorer.errors import BudgetExceeded, ConstraintError
+from explorer.errors import BudgetExceeded, ConstraintError, NotRegular
 from explorer.languages.schema.text.sketch import Sketch
 from explorer.languages.sources.registry import register
 
@@ -56,6 +56,8 @@ class BoundedGrammar(Source):
     def _build(self, meter: Meter) -> Dfa:
         try:
             return bounded_dfa(self.inner.tree, self.depth, meter)
+        except NotRegular:  # Its own remedy is true: no depth bounds what it names.
+            raise
         except BudgetExceeded as error:
             limit = f"Budget({error.resource}=...)"
             remedy = f"Choose a smaller depth than {self.depth:,}, or raise the limit with {limit}."

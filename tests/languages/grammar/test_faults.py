@@ -201,7 +201,26 @@ def test_what_needs_a_table_says_what_to_do() -> None:
         with pytest.raises(NotRegular) as caught:
             ask()
         assert caught.value.remedy.startswith("Bound the nesting, constraint.bounded(depth=...)")
-        assert "Leave out lazy=False" not in str(caught.value)
+        assert "lazy=False" not in str(caught.value)
+    vocabulary = explorer.Vocabulary.from_bytes([b"(", b")", b"x"], eos_ids=[3])
+    with pytest.raises(NotRegular, match="it is enough to leave out lazy=False"):
+        explorer.compile(nested, vocabulary, lazy=False)
+    for lazy in (None, False):  # The stage needs a table, so that would not be enough.
+        with pytest.raises(NotRegular, match="inside a combination or a stage that of each"):
+            explorer.compile(nested.normalized("NFC"), vocabulary, lazy=lazy)
+        with pytest.raises(NotRegular) as caught:
+            explorer.compile(nested.normalized("NFC"), vocabulary, lazy=lazy)
+        assert "lazy=False" not in str(caught.value)
+    assert explorer.compile(nested.bounded(1).normalized("NFC"), vocabulary, lazy=False)
+
+
+def test_a_combination_is_not_told_to_take_a_smaller_depth() -> None:
+    nested = grammar('root ::= "(" root ")" | "x"')
+    with pytest.raises(NotRegular) as caught:
+        (nested & explorer.regex(".{1,5}")).bounded(depth=0).is_finite()
+    assert "smaller depth" not in str(caught.value)
+    assert "of each grammar by itself" in caught.value.remedy
+    assert (nested.bounded(depth=1) & explorer.regex(".{1,5}")).examples() == ["x", "(x)"]
 
 
 def test_too_large_a_depth_says_so() -> None:
