@@ -426,12 +426,12 @@ class LazyMachine(NumberedPlaces[int]):
 
         Computed when it is first asked for, and exact: by saturation for a grammar
         (`explorer.tokens.saturation`), else by a search over rows. ``None`` from `DEAD`, where the
-        search would visit more than `explorer.tokens.walks.finishing.MOST_ROWS` rows, and where a
-        grammar is too large.
+        search would visit more than `explorer.tokens.walks.finishing.MOST_ROWS` rows or reaches
+        another limit, and where a grammar is too large.
 
         Raises:
             ExplorerError: There is no such state.
-            BudgetExceeded: The search reached a limit.
+            BudgetExceeded: The saturation of a grammar reached a limit.
         """
         state = checked_state(state, len(self._places))
         if state < 0:

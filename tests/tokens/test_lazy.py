@@ -157,6 +157,15 @@ def test_an_end_far_away_is_found_with_few_rows() -> None:
     assert longer.allowed(longer.start).tolist() == [True, False]
 
 
+def test_a_distance_beyond_a_limit_is_not_known() -> None:
+    """It is a remark on a state, so it raises nothing; and it is not searched for again."""
+    dfa, vocab = explorer.regex("(ab){9}").dfa, vocabulary(b"ab")
+    finishing = Finishing(dfa, trie_of(vocab))
+    assert finishing.distance(dfa.start, Meter(explorer.Budget(states=5))) is None
+    assert finishing.distance(dfa.start, Meter()) is None
+    assert Finishing(dfa, trie_of(vocab)).distance(dfa.start, Meter()) == 10
+
+
 def test_a_search_keeps_to_the_budget() -> None:
     constraint = explorer.regex("(ab){400}")
     with pytest.raises(BudgetExceeded):

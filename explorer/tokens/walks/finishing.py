@@ -9,13 +9,15 @@ search stops at the first state that is known to finish; if it is exhausted, non
 that it met can finish. Each state's row is walked once at most.
 
 The fewest tokens to the end come from the same saturation, or from the same search, which gives up
-after `MOST_ROWS` rows; the distance is then not known.
+after `MOST_ROWS` rows or `MOST_SECONDS`; the distance is then not known.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from threading import RLock
 from typing import Final
 
@@ -25,6 +27,7 @@ from explorer.alphabet import LETTER, NUM_BYTES, TOKEN_END
 from explorer.automata.construction.minimize import by_target, steps_from
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa
 from explorer.budget import Meter
+from explorer.errors import BudgetExceeded
 from explorer.memo import Recent
 from explorer.tokens.saturation.ends import StackEnds
 from explorer.tokens.walks.trie import Trie, single_bytes
@@ -34,6 +37,9 @@ STAGE: Final = "The search for an end"
 
 MOST_ROWS: Final = 512
 """The number of rows that the search for a distance visits before it gives up."""
+
+MOST_SECONDS: Final = 10.0
+"""The seconds after which it gives up too: of two grammars together a single row may take long."""
 
 
 def _finish_by_single_bytes(machine: Dfa, at_hand: Bool) -> tuple[Bool, Bool]:
@@ -56,20 +62,21 @@ def _finish_by_single_bytes(machine: Dfa, at_hand: Bool) -> tuple[Bool, Bool]:
 class Finishing:
     """The states of a byte machine that a vocabulary can finish; thread-safe.
 
-    Args:
-        machine: The byte machine.
-        letters_stand: Whether the vocabulary has each control token that the machine asks for
-            (`Source.letters_stand`), so that letters need not be looked for.
+        Args:
+            machine: The byte machine.
+            letters_stand: Whether the vocabulary has each control token that the machine asks for
+                (`Source.letters_stand`), so that letters need not be looked for.
 
-    Example:
-        >>> from explorer import Vocabulary, regex
-        >>> from explorer.budget import Meter
-        >>> from explorer.tokens.walks.trie import trie_of
-        >>> vocab = Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2])
-        >>> dfa = regex("a*d|b").dfa  # nothing here writes d
-        >>> finishing = Finishing(dfa, trie_of(vocab))
-        >>> [finishing.can_finish(dfa.step(0, b), Meter()) for b in b"ab"]
-        [False, True]
+        Example:
+            >>> from explorer import Vocabulary, regex
+            >>> from explorer.budget import Meter
+    from explorer.errors import BudgetExceeded
+            >>> from explorer.tokens.walks.trie import trie_of
+            >>> vocab = Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2])
+            >>> dfa = regex("a*d|b").dfa  # nothing here writes d
+            >>> finishing = Finishing(dfa, trie_of(vocab))
+            >>> [finishing.can_finish(dfa.step(0, b), Meter()) for b in b"ab"]
+            [False, True]
     """
 
     def __init__(self, machine: ByteMachine, trie: Trie, letters_stand: bool = False) -> None:
@@ -132,11 +139,11 @@ class Finishing:
         """The fewest tokens from a byte state to the end of the text, EOS included.
 
         Returns:
-            1 in an accepting state; ``None`` where there is no way, where more than `MOST_ROWS`
-            rows would have to be visited, or where a grammar is too large for its saturation.
+            1 in an accepting state; ``None`` where there is no way, where the search for one
+            reached a limit, or where a grammar is too large for its saturation.
 
         Raises:
-            BudgetExceeded: The search reached a limit.
+            BudgetExceeded: The saturation of a grammar reached a limit.
         """
         with self._lock:
             if state not in self._distance and (ends := self._ends()) is not None:
@@ -144,7 +151,12 @@ class Finishing:
             if state not in self._distance:
                 accepts = self._machine.is_accepting
                 rows = MOST_ROWS if self._machine.least(state) is None else 0
-                way, _ = self._shortest_way(state, lambda s: accepts(s) or None, meter, rows)
+                limits = replace(meter.budget, seconds=min(MOST_SECONDS, meter.budget.seconds))
+                way = None
+                with suppress(BudgetExceeded):
+                    way, _ = self._shortest_way(
+                        state, lambda s: accepts(s) or None, Meter(limits), rows
+                    )
                 if way is None:
                     self._distance[state] = None
                 # The rest of a shortest way is a shortest way.
