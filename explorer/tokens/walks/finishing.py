@@ -62,21 +62,20 @@ def _finish_by_single_bytes(machine: Dfa, at_hand: Bool) -> tuple[Bool, Bool]:
 class Finishing:
     """The states of a byte machine that a vocabulary can finish; thread-safe.
 
-        Args:
-            machine: The byte machine.
-            letters_stand: Whether the vocabulary has each control token that the machine asks for
-                (`Source.letters_stand`), so that letters need not be looked for.
+    Args:
+        machine: The byte machine.
+        letters_stand: Whether the vocabulary has each control token that the machine asks for
+            (`Source.letters_stand`), so that letters need not be looked for.
 
-        Example:
-            >>> from explorer import Vocabulary, regex
-            >>> from explorer.budget import Meter
-    from explorer.errors import BudgetExceeded
-            >>> from explorer.tokens.walks.trie import trie_of
-            >>> vocab = Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2])
-            >>> dfa = regex("a*d|b").dfa  # nothing here writes d
-            >>> finishing = Finishing(dfa, trie_of(vocab))
-            >>> [finishing.can_finish(dfa.step(0, b), Meter()) for b in b"ab"]
-            [False, True]
+    Example:
+        >>> from explorer import Vocabulary, regex
+        >>> from explorer.budget import Meter
+        >>> from explorer.tokens.walks.trie import trie_of
+        >>> vocab = Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2])
+        >>> dfa = regex("a*d|b").dfa  # nothing here writes d
+        >>> finishing = Finishing(dfa, trie_of(vocab))
+        >>> [finishing.can_finish(dfa.step(0, b), Meter()) for b in b"ab"]
+        [False, True]
     """
 
     def __init__(self, machine: ByteMachine, trie: Trie, letters_stand: bool = False) -> None:
