@@ -559,9 +559,9 @@ def json_schema(
     (``-12.50``, also with ``e0``), small (``1.5e-07``: one digit before the point, at most three
     in the exponent but for zeros before them), or large (``1.5e+22``: at most 16 digits after the
     point, an exponent from 16 on). So what ``json.dumps`` writes is taken. An integer is therefore
-    allowed to begin as ``1.5`` does, unless all that reach 1e16 or -1e16 are excluded; then it may
-    have every exponent that leaves no decimals (``1.5e1``), but under ``multipleOf`` the large one
-    alone. Integers of draft 4 are digits only, and a ``multipleOf`` of thousands of remainders has
+    allowed to begin as ``1.5`` does, unless all from 1e16 on are excluded, and as ``-1.5``, unless
+    all from -1e16 down are; then it may have every exponent that leaves no decimals (``1.5e1``),
+    but under ``multipleOf`` the large one alone. Integers of draft 4 are digits only, and a ``multipleOf`` of thousands of remainders has
     no large spelling.
 
     A string may always be written as ``json.dumps(ensure_ascii=False)`` writes it. ``escapes`` says

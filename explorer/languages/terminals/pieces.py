@@ -121,9 +121,7 @@ def _substring_of(group: TerminalGroup) -> Node:
             "Write the text after the name: (?P<SUBSTRING_OF>some text).",
         )
     here = ((group.start, group.end, group.name),)
-    return Deferred(
-        group.start, group.end, partial(substring_machine, text.text), lambda _text, _byte: here
-    )
+    return Deferred(group.start, group.end, partial(substring_machine, text.text), lambda *_: here)
 
 
 register_terminal(Terminal("SUBSTRING_OF", "text", 1, 1, _substring_of, closed=True))
@@ -218,7 +216,7 @@ def _subsequence_of(group: TerminalGroup) -> Node:
     return Deferred(
         group.start, group.end,
         partial(subsequence_machine, texts, delimiter.text),
-        lambda _text, _byte: here,
+        lambda *_: here,
     )  # fmt: skip
 
 

@@ -141,15 +141,20 @@ def test_an_integer_that_begins_with_decimals_can_end_soon(name: str) -> None:
         for exponent in (1, 2, 9, 15, 16, 17, 22, 308):
             text = f"{number}{mark}{exponent}"
             valid = exponent >= decimals and is_exactly_valid(schema, text)
+            if name == "up to 20" and not sign:  # It reaches -1e16 alone.
+                valid = False
             assert constraint.accepts(text) is valid, text
 
 
-@pytest.mark.parametrize("bounds", [(0, 100), (-5, 10**15), (-(10**16) + 1, 10**16 - 1)])
+@pytest.mark.parametrize(
+    "bounds", [(0, 100), (-5, 10**15), (-(10**16) + 1, 10**16 - 1), (None, 150)]
+)
 def test_an_integer_below_the_large_spelling_never_begins_with_decimals(
-    bounds: tuple[int, int],
+    bounds: tuple[int | None, int],
 ) -> None:
     least, most = bounds
-    machine = explorer.json_schema({"type": "integer", "minimum": least, "maximum": most}).dfa
+    below = {} if least is None else {"minimum": least}
+    machine = explorer.json_schema({"type": "integer", "maximum": most, **below}).dfa
     state = machine.start
     for byte in b"1.":
         state = machine.step(state, byte)

@@ -105,21 +105,26 @@ def three_spellings() -> Dfa:
 @cache
 def any_integer() -> Dfa:
     """Every number without a fraction: ``3``, ``3.0``, ``12e1`` and ``1.2e1`` are integers."""
-    return union([whole_spellings(), _pattern(_RAISED)], Meter())
+    return union([whole_spellings(True, True), _pattern(_RAISED)], Meter())
 
 
-@cache
-def whole_spellings() -> Dfa:
+@lru_cache(maxsize=4)
+def whole_spellings(negative: bool, positive: bool) -> Dfa:
     """Every whole number, plain, and with one digit before the point and enough in the exponent.
 
     The exponent is at least the number of decimals, so a number that begins as ``1.5`` does, which
     may become ``1.5e+16``, may also end soon: ``1.5e1``.
+
+    Args:
+        negative, positive: The signs of the numbers that are also written with an exponent.
     """
     meter = Meter()
     sketch = Sketch(meter)
     begin, unsigned, here, end = (sketch.state() for _ in range(4))
-    sketch.byte(begin, ord("-"), unsigned)
-    sketch.epsilon(begin, unsigned)
+    if negative:
+        sketch.byte(begin, ord("-"), unsigned)
+    if positive:
+        sketch.epsilon(begin, unsigned)
     sketch.interval(unsigned, ord("1"), ord("9"), here)
     for decimals in range(MOST_DECIMALS + 1):
         ends = _with_exponent(sketch, [here], max(decimals, 1))

@@ -241,8 +241,9 @@ def _spelled(parts: list[NumberPart], meter: Meter) -> Dfa:
     first = joined[0]
     machines = [_between(part.low, part.high, meter) for part in joined]
     between = union(machines, meter) if len(machines) > 1 else machines[0]
-    if first[2:] == WHOLE[2:] and (joined[0].low < _SMALL or joined[-1].high > _LARGE):
-        return intersection(numbers.whole_spellings(), between, meter)
+    large = joined[0].low < _SMALL, joined[-1].high > _LARGE
+    if first[2:] == WHOLE[2:] and any(large):
+        return intersection(numbers.whole_spellings(*large), between, meter)
     conditions = [(intersection, between)]
     conditions += [(intersection, _multiples(*it, meter)) for it in _factors(first.steps)]
     conditions += [(difference, _multiples(*fraction_of(it), meter)) for it in sorted(first.but)]
