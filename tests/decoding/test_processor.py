@@ -152,7 +152,7 @@ def test_what_does_not_fit_raises() -> None:
         run(
             "llama", ["the"], ConstraintLogitsProcessor(lm.vocabulary, None, GREEDY, streams=[0, 1])
         )
-    with pytest.raises(ConstraintError, match="'foo' .*could be a pattern"):
+    with pytest.raises(ConstraintError, match=r"'foo' .*could be a pattern"):
         ConstraintLogitsProcessor(lm.vocabulary, "foo")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ExplorerError, match="record=True"):
         ConstraintLogitsProcessor(lm.vocabulary, None).traces()

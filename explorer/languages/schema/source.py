@@ -556,13 +556,13 @@ def json_schema(
     largest that a float holds; whole ones plain digits (``12``, ``12.0``) and exponents of 0 to 99
     after them (``12e3``). All other numbers, under bounds, ``multipleOf``, ``enum``, ``const`` or
     ``not``, are written as Python and JavaScript write them, and a little more freely: plain
-    (``-12.50``, also with ``e0``), small (``1.5e-07``: one digit before the point, at most three
-    in the exponent but for zeros before them), or large (``1.5e+22``: at most 16 digits after the
+    (``-12.50``, also with ``e0``), small (``1.5e-07``: one digit before the point, at most three in
+    the exponent but for zeros before them), or large (``1.5e+22``: at most 16 digits after the
     point, an exponent from 16 on). So what ``json.dumps`` writes is taken. An integer is therefore
     allowed to begin as ``1.5`` does, unless all from 1e16 on are excluded, and as ``-1.5``, unless
     all from -1e16 down are; then it may have every exponent that leaves no decimals (``1.5e1``),
-    but under ``multipleOf`` the large one alone. Integers of draft 4 are digits only, and a ``multipleOf`` of thousands of remainders has
-    no large spelling.
+    but under ``multipleOf`` the large one alone. Integers of draft 4 are digits only, and a
+    ``multipleOf`` of thousands of remainders has no large spelling.
 
     A string may always be written as ``json.dumps(ensure_ascii=False)`` writes it. ``escapes`` says
     where other spellings are allowed too, alike for values and names, whether they are listed

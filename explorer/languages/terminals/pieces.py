@@ -121,7 +121,12 @@ def _substring_of(group: TerminalGroup) -> Node:
             "Write the text after the name: (?P<SUBSTRING_OF>some text).",
         )
     here = ((group.start, group.end, group.name),)
-    return Deferred(group.start, group.end, partial(substring_machine, text.text), lambda *_: here)
+    return Deferred(
+        group.start,
+        group.end,
+        partial(substring_machine, text.text),
+        lambda _text, _byte, _rest: here,
+    )
 
 
 register_terminal(Terminal("SUBSTRING_OF", "text", 1, 1, _substring_of, closed=True))
@@ -216,7 +221,7 @@ def _subsequence_of(group: TerminalGroup) -> Node:
     return Deferred(
         group.start, group.end,
         partial(subsequence_machine, texts, delimiter.text),
-        lambda *_: here,
+        lambda _text, _byte, _rest: here,
     )  # fmt: skip
 
 
