@@ -30,7 +30,7 @@ from explorer.jit import jit
 
 Int64 = NDArray[np.int64]
 
-# What a kernel came back for.
+# Why a kernel returned.
 FINISHED: Final = 0
 PAUSED: Final = 1
 NEEDS_STATES: Final = 2

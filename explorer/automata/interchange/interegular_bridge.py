@@ -222,8 +222,7 @@ def dfa_to_fsm(dfa: Dfa) -> interegular.fsm.FSM:
     classes = installed("interegular.fsm", "to_interegular()")
     if dfa.reads_letters:
         raise ConstraintError(
-            "The constraint asks for control tokens, which are no characters: an FSM over "
-            "characters cannot hold them.",
+            "The constraint asks for control tokens, and an FSM over characters cannot read them.",
             remedy="Leave the control tokens out, such as token(...).",
         )
     FSM, Alphabet, anything_else = classes.FSM, classes.Alphabet, classes.anything_else

@@ -63,7 +63,7 @@ _CODES: Final = (
 place the letters that divide them equally."""
 
 _NOTHING: Final = -1
-"""What an arc writes that writes no byte."""
+"""Stands for the written byte of an arc that writes none."""
 
 SPELLED: Final = r'[^"\\\x00-\x1f]|\\["\\bfnrt]|\\u00(?:0[0-7bef]|1[0-9a-f])'
 """A character as `json.dumps` writes it with ``ensure_ascii=False``."""
@@ -102,7 +102,7 @@ def _spellings(escapes: EscapesOf) -> Int32:
             first = low + place * size
             data, last = chr(first).encode(), chr(first + size - 1).encode()
             known = next((k for k, byte in enumerate(data) if last[k] != byte), len(data))
-            # What is left to write of the first character tells that of the others.
+            # The other characters have as many bytes left to write as the first one.
             key = rest, data[known:]
             is_new = rest and key not in states
             target = state(key) if rest else 0

@@ -118,8 +118,9 @@ _BOUNDS: Final = (
 """The keywords that bound numbers, and whether from below."""
 WORDS: Final = {"null": None, "true": True, "false": False}
 OnceMode = Literal["refused", "marked", "free"]
-"""What is done about unique items that are too many to draw: a finite machine is refused, the
-arrays are marked, or they are free to repeat their items. Not strictly, the keyword is ignored."""
+"""How ``uniqueItems`` is compiled where items have too many values to draw every set of them: the
+schema is refused, the arrays are marked so that the machine remembers items, or items may repeat.
+With ``strict=False`` the keyword is ignored."""
 
 _T = TypeVar("_T", Numbers, Strings)
 
@@ -132,7 +133,7 @@ class ValueSets:
             cannot be followed.
         meter: Watches every limit.
         endless: Whether values nest without limit, on a stack.
-        once: What is done about unique items that are too many to draw each set of them.
+        once: How ``uniqueItems`` is compiled where items have too many values.
     """
 
     def __init__(
