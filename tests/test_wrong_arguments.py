@@ -298,6 +298,8 @@ ROWS: list[tuple[str, Callable[[Any], object]]] = [
     ("model is 3 (int), not a name", lambda g: g.Trace(*[3] * 15)),
     ("prompt_ids is 'a' (str), not a tuple", lambda g: g.Trace(*["a"] * 15)),
     ("tokens is ()", lambda g: g.Trace(None, None, *[()] * 13)),
+    ("remaining is 'x'", lambda g: g.m.packed_rows(torch.ones(1).long(), remaining="x")),
+    ("budget is tensor", lambda g: g.s.ahead(budget=torch.zeros(0))),
     ("seed is None", lambda g: replace(g.s.trace, seed=None)),
     ("seed is True", lambda g: replace(g.s.trace, seed=True)),
     ("masks is 3", lambda g: replace(g.s.trace, masks=3)),
