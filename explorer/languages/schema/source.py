@@ -357,9 +357,8 @@ class JsonSchema(Source):
             return ()
         pointers = ", ".join(self._noted[0].remembered)
         return (
-            f"Items that come once are remembered while a text is read ({pointers}): there is no "
-            "table of all states, and no distance to the end; an item is masked if no ending that "
-            f"makes it new is among the first {MOST_SEARCHED:,}.",
+            f"With items that are remembered ({pointers}) no distance to the end is known, and an "
+            f"item is masked if no ending that makes it new is among the first {MOST_SEARCHED:,}.",
         )
 
     @cached_property
