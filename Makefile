@@ -64,13 +64,13 @@ format: $(STAMP) ## Format and sort what `check` would complain about.
 	$(BIN)/ruff check --fix .
 
 bench: $(STAMP) ## Measure beside the peers; rewrites docs/benchmarks and the README's table.
-	$(BIN)/python -m tests.bench.peers
-	$(BIN)/python -m tests.bench.constructions
-	$(BIN)/python -m tests.bench.schemas
-	$(BIN)/python -m tests.bench.device --json docs/benchmarks/device.json
+	$(BIN)/python -m benchmarks.peers
+	$(BIN)/python -m benchmarks.constructions
+	$(BIN)/python -m benchmarks.schemas
+	$(BIN)/python -m benchmarks.device --json docs/benchmarks/device.json
 
 bench-ui: $(STAMP) ## Measure the explorer in a browser; rewrites docs/benchmarks/ui.*.
-	$(BIN)/python -m tests.browser.bench
+	$(BIN)/python -m benchmarks.ui
 
 $(DOCS): $(STAMP)
 	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off -c .ci/constraints.txt -e '.[$(EXTRAS),docs]'

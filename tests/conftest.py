@@ -46,8 +46,8 @@ settings.load_profile("long" if LONG else "short")
 
 
 if find_spec("pynini") is None:
-    # A script of pynini's, which is run and never imported, and a benchmark beside it.
-    collect_ignore = ["languages/grammar/algorithm_three.py", "bench/constructions.py"]
+    # A script of pynini's, which is run and never imported.
+    collect_ignore = ["languages/grammar/algorithm_three.py"]
 
 
 @pytest.hookimpl(wrapper=True)

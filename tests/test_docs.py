@@ -74,7 +74,8 @@ def test_the_top_level_stays_small() -> None:
         pytest.skip("not a git checkout")
     folders = {line.split("/")[0] for line in listed.stdout.splitlines() if "/" in line}
     assert {name for name in folders if not name.startswith(".")} == {
-        "explorer", "widgets", "notebooks", "tests", "tools", "binder", "docs",
+        "explorer", "widgets", "notebooks", "tests", "benchmarks", "models", "tools", "binder",
+        "docs",
     }  # fmt: skip
 
 
@@ -91,7 +92,7 @@ def test_constraints_pin_every_dependency_exactly() -> None:
     assert "torch==2.13.0" in pins
 
 
-NAMED = re.compile(r"`((?:explorer|widgets|tests|tools)/[\w/]+\.\w+)`")
+NAMED = re.compile(r"`((?:explorer|widgets|tests|benchmarks|models|tools)/[\w/]+\.\w+)`")
 
 
 @pytest.mark.parametrize("page", ["docs/architecture.md", "CONTRIBUTING.md"])

@@ -17,7 +17,7 @@ import pytest
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 FOLDERS: Final = ("explorer", "widgets")
-EVERY_FOLDER: Final = (*FOLDERS, "tests", "tools")
+EVERY_FOLDER: Final = (*FOLDERS, "tests", "benchmarks", "models", "tools")
 
 MOST_LINES: Final = 700
 

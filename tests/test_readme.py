@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench import tables
+from benchmarks import tables
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 DOCS = README.parent / "docs"

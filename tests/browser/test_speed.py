@@ -1,6 +1,6 @@
 """Long runs and busy kernels: the page stays small, and what was asked is neither lost nor doubled.
 
-No time is asserted here; `tests/browser/bench.py` measures.
+No time is asserted here; `benchmarks/ui.py` measures.
 """
 
 from __future__ import annotations

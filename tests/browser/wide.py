@@ -13,10 +13,10 @@ from typing import Any, cast
 import torch
 import transformers
 
+from benchmarks.vocabularies import tekken_131k
 from explorer.decoding.models.huggingface import HuggingFaceModel
 from explorer.decoding.models.model import Prompt, Reading
 from explorer.vocabulary import Vocabulary
-from tests.bench.vocabularies import tekken_131k
 
 
 class Wide:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import explorer
+from benchmarks import tables
 from explorer import terminals
 from explorer.course import check
-from tests.bench import tables
 from tests.notebooks.running import Shown, pictures, widget
 from widgets.lessons import record_constraint
 

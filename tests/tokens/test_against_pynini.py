@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 import explorer
+from benchmarks.constraints import CASES, Case
 from explorer.automata.interchange.openfst import fst_from_arrays
 from explorer.automata.textbook.composition import compose
 from explorer.budget import Meter
@@ -22,7 +23,6 @@ from explorer.tokens import token_dfa
 from explorer.tokens.closed_form.textbook import class_trie, compose_textbook
 from explorer.tokens.walks.trie import trie_of
 from explorer.tokens.words import DEAD, DONE, EOS_CLASS
-from tests.bench.constraints import CASES, Case
 from tests.evidence import examples
 from tests.optional import pynini
 from tests.patterns import patterns, vocabularies

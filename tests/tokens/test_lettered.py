@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import explorer
+from benchmarks.visit_cases import PATTERNS, SCHEMAS
 from explorer.automata.discovered.letters import KNOWN, LONGEST, MOST_STATES, REACH, WITHOUT_END
 from explorer.automata.machine import ByteMachine, Dfa
 from explorer.budget import Meter
@@ -17,7 +18,6 @@ from explorer.memo import Kept
 from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.walks.walk import walk_trie
 from explorer.tokens.words import UInt32, set_bits
-from tests.bench.visit_cases import PATTERNS, SCHEMAS
 
 # pyright: reportPrivateUsage=false
 

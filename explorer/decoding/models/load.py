@@ -380,7 +380,7 @@ def _make_it(folder: Path) -> str:
     """The remedy for a folder without weights."""
     for name, own in EMBEDDED.items():
         if folder == own:
-            return f"Make it with `python -m tools.tiny.train --model {name}`."
+            return f"Make it with `python -m models.train --model {name}`."
     return f"Fetch the whole model. {_TRY_TINY}"
 
 

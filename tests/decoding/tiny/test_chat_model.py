@@ -14,9 +14,9 @@ from tokenizers import Tokenizer
 import explorer
 from explorer import Session, any_text, choice, json_schema, phase, phases, token
 from explorer.decoding.models.tiny import FOLDER as TINY
-from tools.tiny.card import card_tables
-from tools.tiny.chat_tokenizer import ADDED, extended_tokenizer
-from tools.tiny.conversations import (
+from models.card import card_tables
+from models.chat_tokenizer import ADDED, extended_tokenizer
+from models.conversations import (
     CONVERSATIONS,
     TOOLS,
     called,
@@ -25,8 +25,8 @@ from tools.tiny.conversations import (
     harmony,
     reasoned,
 )
-from tools.tiny.documents import START
-from tools.tiny.evaluate_chat import KIND, KINDS_OF_TURNS, Asked, loss_table, right_of
+from models.documents import START
+from models.evaluate_chat import KIND, KINDS_OF_TURNS, Asked, loss_table, right_of
 from widgets import kinds
 
 LM = explorer.load_model("tiny-chat")

@@ -9,9 +9,9 @@ from datetime import date
 
 import pytest
 
-from tools.tiny import corpus, exchanges, facts, records
-from tools.tiny.documents import Exchange
-from tools.tiny.evaluate import is_json
+from models import corpus, exchanges, facts, records
+from models.documents import Exchange
+from models.evaluate import is_json
 
 # Of the first 2,000 documents of seed 0. A change of any template or table changes it; then the
 # shipped model is no longer the one that the corpus gives, and must be trained again.

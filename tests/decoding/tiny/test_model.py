@@ -12,10 +12,10 @@ import torch
 from transformers import AutoModelForCausalLM, GenerationConfig
 
 from explorer.decoding.models.tiny import FOLDER
-from tools.tiny import facts
-from tools.tiny.card import card_tables
-from tools.tiny.corpus import DOCUMENTS, fingerprint, stream
-from tools.tiny.evaluate import (
+from models import facts
+from models.card import card_tables
+from models.corpus import DOCUMENTS, fingerprint, stream
+from models.evaluate import (
     CAPITALISED,
     CARD,
     CHATTER_PROMPT,
@@ -32,8 +32,8 @@ from tools.tiny.evaluate import (
     json_shares,
     wilson,
 )
-from tools.tiny.probe import ENDS, Probe
-from tools.tiny.train import (
+from models.probe import ENDS, Probe
+from models.train import (
     IGNORED,
     ROW,
     Recipe,

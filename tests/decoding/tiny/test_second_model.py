@@ -13,18 +13,18 @@ from tokenizers import Tokenizer
 
 import explorer
 from explorer.decoding.models.embedded import EMBEDDED
-from tests.decoding.tiny.test_model import number
-from tools.tiny.card import card_tables
-from tools.tiny.evaluate import (
+from models.card import card_tables
+from models.evaluate import (
     PARIS_PROMPT,
     SP_SECTIONS,
     document_ids,
     held_out,
     spaces_table,
 )
-from tools.tiny.kinds import KINDS
-from tools.tiny.probe import Probe
-from tools.tiny.train_sentencepiece import BYTES, SPECIALS, train_sentencepiece
+from models.kinds import KINDS
+from models.probe import Probe
+from models.train_sentencepiece import BYTES, SPECIALS, train_sentencepiece
+from tests.decoding.tiny.test_model import number
 
 KIND = KINDS["tiny-sp"]
 SHIPPED = Tokenizer.from_file(str(KIND.folder / "tokenizer.json"))
@@ -61,7 +61,7 @@ def test_pieces_and_bytes() -> None:
 
 
 def test_training_of_the_tokenizer_is_repeatable() -> None:
-    from tools.tiny.corpus import stream
+    from models.corpus import stream
 
     texts = [made.text for made in stream(5, 3000, KIND.mix)]
     first, second = (train_sentencepiece(texts, 1000) for _ in range(2))

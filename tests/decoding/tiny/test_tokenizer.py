@@ -11,10 +11,10 @@ from tokenizers import Tokenizer
 from transformers import AutoTokenizer
 
 from explorer.decoding.models.tiny import FOLDER
-from tools.tiny.corpus import stream
-from tools.tiny.documents import SPECIAL_TOKENS, Exchange, chat
-from tools.tiny.train import ROW
-from tools.tiny.train_tokenizer import VOCABULARY_SIZE, save_tokenizer, train_tokenizer
+from models.corpus import stream
+from models.documents import SPECIAL_TOKENS, Exchange, chat
+from models.train import ROW
+from models.train_tokenizer import VOCABULARY_SIZE, save_tokenizer, train_tokenizer
 
 SHIPPED = Tokenizer.from_file(str(FOLDER / "tokenizer.json"))
 AUTO = AutoTokenizer.from_pretrained(FOLDER, local_files_only=True)

@@ -3,7 +3,7 @@
 `FOLDER` holds everything that transformers needs (``AutoModelForCausalLM.from_pretrained(FOLDER)``
 and ``AutoTokenizer.from_pretrained(FOLDER)``), so lessons and tests can use a real model on a
 machine without a network. `MODEL_CARD.md` beside it describes its training data and measurements.
-`tools/tiny` in the repository trains it from scratch.
+`models` in the repository trains it from scratch.
 
 It is a teaching object: it knows nothing beyond the facts in its training data.
 """
