@@ -13,7 +13,7 @@ Three tables after Beurer-Kellner, Fischer, Vechev 2024, on the embedded model `
 ``python -m benchmarks.invasive --write`` writes ``docs/benchmarks/invasiveness.json`` and ``.md``;
 ``--part`` measures one of the three and leaves the figures of the others; ``--texts`` and
 ``--cases`` are for trying out. Texts with proposals are compared with those without. A pass over
-several tokens rounds otherwise than passes over one (decision 59), so a random number that lies on
+several tokens rounds otherwise than passes over one (decision 6), so a random number that lies on
 the border of two tokens may draw the other one: such texts are counted, and any other difference
 stops the script.
 """
@@ -399,7 +399,7 @@ def table(results: dict[str, Any]) -> str:
         "Count-based speculation, the model's own choice first, "
         f"{results['texts']['sweep']} texts. The texts are the same for each s; "
         f"of all texts with proposals on this page, {total} differ, in a draw that lies within "
-        f"{ROUNDING:g} of the border of two tokens (decision 59).",
+        f"{ROUNDING:g} of the border of two tokens (decision 6).",
         "",
         "| s | " + " | ".join(f"{name}: rate | passes per token | hits" for name in sweeps) + " |",
         "|---|" + "---|---|---|" * len(sweeps),

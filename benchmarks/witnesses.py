@@ -1,6 +1,6 @@
 """``python -m benchmarks.witnesses``: what other engines at the same state cost.
 
-Wall-clock seconds and milliseconds, beside the load; the figures of decision 60.
+Wall-clock seconds and milliseconds, beside the load; the figures of decision 71.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ discovered machines and of stacks, walks of the token trie, packed masks. They r
 thousands of small integers and would take ten times the work as numpy expressions. They are plain
 Python functions over numpy arrays; `jit` wraps each as a `Kernel`, which Numba compiles at its
 first call. So a process loads Numba with the first constraint that it compiles, and one that only
-imports the engine does not (`docs/decisions/0098`).
+imports the engine does not (`docs/decisions/0001`).
 
 Kernels release the interpreter lock and return after a bounded amount of work, so that a budget, a
 cancellation or another thread never waits long.

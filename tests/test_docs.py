@@ -100,3 +100,11 @@ def test_every_file_that_a_page_names_is_there(page: str) -> None:
     named = NAMED.findall((ROOT / page).read_text("utf-8"))
     assert len(named) > 9
     assert [path for path in named if not (ROOT / path).is_file()] == []
+
+
+def test_decisions_stay_few_and_each_is_listed() -> None:
+    folder = ROOT / "docs" / "decisions"
+    listed = (folder / "README.md").read_text("utf-8")
+    titles = [page.read_text("utf-8").splitlines()[0] for page in sorted(folder.glob("0*.md"))]
+    assert 0 < len(titles) <= 30
+    assert [title for title in titles if f"[{title.split('. ', 1)[1]}](" not in listed] == []

@@ -57,7 +57,7 @@ def main() -> int:
     built = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--quiet", "-f", str(folder / "mkdocs.yml")],
         cwd=ROOT,
-        # The theme prints on every build that a successor exists; decision 67 is about that.
+        # The theme prints on every build that a successor exists; decision 108 is about that.
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
         check=False,
     )

@@ -1,7 +1,7 @@
 """Imports of the optional libraries with which machines are exchanged.
 
 pynini has wheels for Linux x86-64 only; interegular is required on the same platforms. Only the
-exchange of machines needs them; see `docs/decisions/0098`.
+exchange of machines needs them; see `docs/decisions/0001`.
 """
 
 from __future__ import annotations
