@@ -232,7 +232,7 @@ def _written(machine: TokenMachine, text: str) -> Sequence[int]:
     # Under most constraints the tokenization does not matter; then each offset has one state.
     ways: list[dict[int, tuple[int, ...]]] = [{} for _ in range(len(data) + 1)]
     ways[0][machine.start] = ()
-    trie = trie_of(machine.vocabulary)
+    trie = trie_of(machine.vocabulary, machine.byte_machine)
     for begin, states in enumerate(ways[:-1]):
         for end, token in tokens_at(trie, data, begin) if states else ():
             for state, before in states.items():

@@ -286,7 +286,7 @@ def follow_run(
     if read.writable == len(data):
         complete = read.num_bytes == len(data) and machine.is_final(read.states[-1])
         return JudgedRun(read.ids, read.states, before, certain=False, complete=complete)
-    spelled = longest_spelled(trie_of(machine.vocabulary), data)
+    spelled = longest_spelled(trie_of(machine.vocabulary, machine.byte_machine), data)
     byte_machine = machine.byte_machine
     if spelled < len(data) and byte_machine is not None and not byte_machine.over_tokens:
         byte, complete = _of_bytes(byte_machine, data)
@@ -355,7 +355,7 @@ def _split_at_names(text: str, vocabulary: Vocabulary) -> tuple[int, ...] | None
             continue
         own: tuple[int, ...] | None = own_split(part, vocabulary) if part else ()
         if _written(own, vocabulary) != part.encode():
-            own = fewest_tokens(trie_of(vocabulary), part.encode())
+            own = fewest_tokens(trie_of(vocabulary, None), part.encode())
         if own is None:
             return None
         ids += own

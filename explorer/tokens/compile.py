@@ -44,7 +44,7 @@ from explorer.tokens.report import Report
 from explorer.tokens.token_dfa import TokenDFA, class_words, packed_bytes
 from explorer.tokens.walks.rows import compose_rows
 from explorer.tokens.walks.spelling import longest_spelled
-from explorer.tokens.walks.trie import trie_for, trie_of
+from explorer.tokens.walks.trie import trie_of
 from explorer.vocabulary import TokenTransducer, Vocabulary
 from explorer.vocabulary.transducer import Arc
 
@@ -271,7 +271,7 @@ def compile_texts(
             closed = constraint.for_tokens(share)
             _check_has_words(constraint, closed)
             lap("character_fsa")
-            trie_for(vocabulary, closed)
+            trie_of(vocabulary, closed)
             lap("vocabulary_trie")
             return _table(constraint, vocabulary, method, share, stages, lap)
         except BudgetExceeded as error:
@@ -295,7 +295,7 @@ def compile_texts(
     _check_has_words(constraint, machine)
     if closed is None:
         lap("character_fsa")
-        trie_for(vocabulary, machine)
+        trie_of(vocabulary, machine)
         lap("vocabulary_trie")
     return _lazily(constraint, vocabulary, machine, meter, stages, reason)
 
@@ -434,7 +434,7 @@ def _compose(
         machine = compose_textbook(vocabulary, char_dfa, meter)
         lap("composition")
         return machine, "pynini"
-    trie = trie_for(vocabulary, char_dfa)
+    trie = trie_of(vocabulary, char_dfa)
     try:
         functions = compose_functions(
             trie, char_dfa, meter, max_bytes=int(_FUNCTION_SHARE * meter.budget.bytes)
@@ -460,13 +460,23 @@ def _cannot_write(byte_machine: ByteMachine, vocabulary: Vocabulary) -> Incompat
         word = Shortest(network, Meter()).word[0]
     else:
         word = shortest_word(byte_machine)
-    offset = longest_spelled(trie_of(vocabulary), word)
+    if byte_machine.reads_letters:
+        from explorer.tokens.control import in_own_letters
+
+        word = in_own_letters(vocabulary, byte_machine, byte_machine.start, word)
+    offset = longest_spelled(trie_of(vocabulary, byte_machine), word)
+    shown = shown_letters(word, "surrogateescape")
+    size, able = (_num_shown(part) for part in (word, word[:offset]))
     return IncompatibleVocabulary(
         f"This vocabulary can write no word of the constraint. A shortest word is "
-        f"{in_quotes(shown_letters(word, 'surrogateescape'))}; "
-        f"tokens can write its first {offset} of {len(word)} bytes, and no token goes on from "
-        f"there.",
+        f"{in_quotes(shown)}; "
+        f"tokens can write its first {able} of {size} bytes, and no token goes on from there.",
         witness=word,
         offset=offset,
         remedy="Allow text that the tokens can write, or use a tokenizer with byte fallback.",
     )
+
+
+def _num_shown(data: bytes) -> int:
+    """The number of bytes as a person is shown them: a control token counts as its name."""
+    return len(shown_letters(data, "surrogateescape").encode(errors="surrogateescape"))

@@ -9,9 +9,11 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import Final
 
-from explorer.alphabet import in_quotes
+from explorer.alphabet import between_letters, in_quotes, letter
+from explorer.automata.machine import ByteMachine
 from explorer.automata.tree.nodes import Source
 from explorer.errors import VocabularyError
+from explorer.tokens.walks.trie import after_token
 from explorer.vocabulary import Vocabulary
 
 _CLOSE: Final = 0.75
@@ -44,6 +46,33 @@ def near_control_tokens(vocabulary: Vocabulary, text: str) -> str:
     """
     near = get_close_matches(text, vocabulary.special.values(), 3, _CLOSE)
     return f"The control token near it is {' or '.join(near)}." if near else ""
+
+
+def in_own_letters(vocabulary: Vocabulary, machine: ByteMachine, state: int, word: bytes) -> bytes:
+    """A word that a machine reads from a state, with letters of this vocabulary where they lead on
+    alike: a constraint that names a control token leaves its id open.
+
+    Example:
+        >>> from explorer import token
+        >>> vocab = Vocabulary((b"a", None, None), (2,), special={1: "<t>"})
+        >>> machine = token("<t>").machine
+        >>> in_own_letters(vocab, machine, machine.start, letter("<t>", 0)) == letter("<t>", 1)
+        True
+    """
+    own = bytearray()
+    for part in between_letters(word):
+        if isinstance(part, tuple):
+            part = letter(*part)
+            target = after_token(machine, state, part)
+            alike = (
+                each
+                for each in vocabulary.letters.values()
+                if after_token(machine, state, each) == target
+            )
+            part = next(alike, part)
+        own += part
+        state = after_token(machine, state, part) if part else state
+    return bytes(own)
 
 
 def check_control_tokens(source: Source, vocabulary: Vocabulary) -> None:

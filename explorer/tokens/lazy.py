@@ -40,7 +40,7 @@ from explorer.memo import Kept, number_of
 from explorer.tokens.lost import Lost
 from explorer.tokens.report import Report
 from explorer.tokens.walks.finishing import finishing_of
-from explorer.tokens.walks.trie import Trie, after_token, trie_for, walked, written
+from explorer.tokens.walks.trie import Trie, after_token, trie_of, walked, written
 from explorer.tokens.walks.walk import walk_trie
 from explorer.tokens.words import (
     DEAD,
@@ -328,7 +328,7 @@ class LazyMachine(NumberedPlaces[int]):
         self._walked = byte_machine
         self._report = report
         self._budget = budget
-        self._trie = trie_for(vocabulary, byte_machine)
+        self._trie = trie_of(vocabulary, byte_machine)
         self._letters_stand = constraint.source.letters_stand
         self._finishing = finishing_of(byte_machine, self._trie, self._letters_stand)
         self._over_tokens = byte_machine.over_tokens

@@ -17,7 +17,7 @@ from explorer.automata.machine import Bool, Dfa, Int32
 from explorer.budget import Meter
 from explorer.jit import jit
 from explorer.languages.constraint import Constraint
-from explorer.tokens.walks.trie import Trie, single_bytes, trie_for
+from explorer.tokens.walks.trie import Trie, single_bytes, trie_of
 from explorer.tokens.walks.walk import states_reached, walk_trie
 from explorer.vocabulary import Vocabulary
 
@@ -79,7 +79,7 @@ def find_lost(dfa: Dfa, vocabulary: Vocabulary, char_state: Int32) -> Lost:
     meter = Meter()
     meter.check(STAGE, bytes=6 * dfa.num_symbols * dfa.num_states)
     live = dfa.table[:, dfa.symbol_class] >= 0
-    trie = trie_for(vocabulary, dfa)
+    trie = trie_of(vocabulary, dfa)
     over_tokens = dfa.over_tokens
     if not over_tokens and single_bytes(trie)[live.any(axis=0)].all():
         return Lost((), ())
@@ -107,7 +107,7 @@ def find_lost_lazily(constraint: Constraint, vocabulary: Vocabulary) -> Lost:
             closed form within it.
     """
     dfa = constraint.for_tokens(Meter())
-    trie = trie_for(vocabulary, dfa)
+    trie = trie_of(vocabulary, dfa)
     from explorer.tokens.walks.finishing import Finishing
 
     finishing = Finishing(dfa, trie)

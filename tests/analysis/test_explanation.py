@@ -60,6 +60,17 @@ def test_a_dead_end_has_a_word_and_the_place_where_tokens_stop(dfa: explorer.Tok
     assert why.writable == b"\xa4"  # As one token, though not after this one.
 
 
+def test_a_control_token_after_which_nothing_can_be_written_is_a_dead_end() -> None:
+    names = {2: "<t>", 3: "</t>"}
+    vocab = explorer.Vocabulary((b"a", b"b", None, None, None), (4,), special=names)
+    constraint = explorer.token("<t>") + explorer.regex("[0-9]+") | explorer.token("</t>")
+    dfa = explorer.compile(constraint, vocab)
+    why = explorer.explain(dfa, dfa.start, 2)
+    assert why.stage == "dead_end" and why.verdict.dead_end is not None
+    assert why.verdict.dead_end.witness == vocab.written([2]) + b"0"
+    assert why.verdict.dead_end.offset == len(vocab.written([2]))
+
+
 def test_ids_of_the_same_bytes_are_those_of_the_vocabulary(
     sentencepiece_32k: explorer.Vocabulary,
 ) -> None:

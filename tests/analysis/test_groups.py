@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 
 import numpy as np
@@ -67,6 +68,62 @@ def test_groups_equal_single_explanations(
                     assert said in one.message or one.verdict.mid_character, (pattern, token)
 
 
+def lettered(draw: random.Random) -> explorer.Constraint:
+    """Control tokens among texts, joined at random."""
+    parts = [
+        explorer.token("<t>"), explorer.token("</t>"), explorer.any_tokens(excluding=["<t>"]),
+        *map(explorer.regex, ("[0-9]+", "a?", "ab|7", "ä")),
+    ]  # fmt: skip
+    whole = draw.choice(parts)
+    for _ in range(draw.randrange(4)):
+        other = draw.choice(parts)
+        whole = draw.choice([whole + other, other + whole, whole | other, whole.star() + other])
+    return whole
+
+
+@given(st.randoms(use_true_random=False), st.booleans())
+@settings(max_examples=examples(60), deadline=None)
+def test_groups_equal_single_explanations_where_control_tokens_are_words(
+    draw: random.Random, lazy: bool
+) -> None:
+    texts = draw.sample([b"a", b"b", b"7", b"ab", b"7a", b"\xff", b"\xc3", b"\xa4", b" "], 6)
+    names = {6: "<t>", 7: "</t>", 8: "<other>"}
+    vocabulary = explorer.Vocabulary((*texts, None, None, None, None), (9,), special=names)
+    constraint = lettered(draw)
+    try:
+        machine = explorer.compile(constraint, vocabulary, lazy=lazy)
+    except explorer.errors.IncompatibleVocabulary:
+        return
+    state = machine.start
+    for _ in range(4):
+        reasons = explain_all(machine, state)
+        adds_up(reasons, len(vocabulary))
+        for token in range(len(vocabulary)):
+            one = explain(machine, state, token)
+            assert STAGES[reasons.stage[token]] == one.stage, (str(constraint), state, token)
+            offset = -1 if one.byte_offset is None else one.byte_offset
+            assert reasons.offset[token] == offset, (str(constraint), state, token)
+            group = reasons.group[token]
+            if one.stage == "constraint" and one.verdict.control:
+                said = reasons.groups[group].expected
+                assert all(name in said for name in one.verdict.control), (str(constraint), said)
+        allowed = [token for token in np.flatnonzero(machine.allowed(state)) if token != 9]
+        if not allowed:
+            break
+        following = machine.step(state, int(draw.choice(allowed)))
+        assert following is not None
+        state = following
+
+
+def test_a_group_names_the_control_token_that_may_come() -> None:
+    names = {2: "<t>", 3: "</t>"}
+    vocabulary = explorer.Vocabulary((b"a", b"\xff", None, None, None), (4,), special=names)
+    machine = explorer.compile(explorer.token("<t>") + explorer.regex("[0-9]|a"), vocabulary)
+    reasons = [group.reason for group in explain_all(machine, machine.start).groups]
+    assert "expects <t>, offered a letter" in reasons
+    assert "expects <t>, offered half a character" in reasons
+
+
 def test_the_kinds_of_text() -> None:
     def named(text: str) -> str:
         return KINDS[character_kind(text)]
@@ -83,7 +140,7 @@ def test_each_byte_has_the_kind_of_its_character() -> None:
     tokens = ["aä🙂1".encode(), b"\xa4x", b"\xf0\x9f", b"\xc3(", b"\xed\xa0\x80"]
     vocabulary = explorer.Vocabulary.from_bytes(tokens, eos_ids=[9])
     background = background_of(explorer.compile(explorer.regex("a|ä|.*"), vocabulary))
-    kinds = kinds_of(vocabulary)
+    kinds = kinds_of(background.trie)
     for token, data in enumerate(tokens):
         word = np.full(len(data), background.word_of[token], np.int32)
         found = kinds.at(word, np.arange(len(data), dtype=np.int32)).tolist()

@@ -65,7 +65,7 @@ def test_where_writable_bytes_gives_up() -> None:
     assert large.byte_machine is not None
     for n, written in ((1, b"a"), (most, b"a"), (most + 1, None)):
         assert written == writable_bytes(
-            trie_of(large.vocabulary),
+            trie_of(large.vocabulary, None),
             large.byte_machine,
             lambda states: np.ones(len(states), np.bool_),
             large.byte_machine.start,

@@ -161,7 +161,7 @@ def test_words_over_byte_classes_lose_nothing(pattern: str, tokens: list[bytes |
 
 def test_tokens_of_one_word_are_one_symbol(sentencepiece_32k: explorer.Vocabulary) -> None:
     dfa = explorer.regex(r'"[^"\\\x00-\x1f]*"').dfa
-    trie = trie_of(sentencepiece_32k)
+    trie = trie_of(sentencepiece_32k, None)
     node = class_trie(trie, dfa).node
     assert len(np.unique(node)) < trie.num_words // 4
     letters = [trie.tokens[i] for i in trie.first_id[node == node[list(trie.first_id).index(

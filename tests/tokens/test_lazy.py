@@ -160,10 +160,10 @@ def test_an_end_far_away_is_found_with_few_rows() -> None:
 def test_a_distance_beyond_a_limit_is_not_known() -> None:
     """It is a remark on a state, so it raises nothing; and it is not searched for again."""
     dfa, vocab = explorer.regex("(ab){9}").dfa, vocabulary(b"ab")
-    finishing = Finishing(dfa, trie_of(vocab))
+    finishing = Finishing(dfa, trie_of(vocab, None))
     assert finishing.distance(dfa.start, Meter(explorer.Budget(states=5))) is None
     assert finishing.distance(dfa.start, Meter()) is None
-    assert Finishing(dfa, trie_of(vocab)).distance(dfa.start, Meter()) == 10
+    assert Finishing(dfa, trie_of(vocab, None)).distance(dfa.start, Meter()) == 10
 
 
 def test_a_search_keeps_to_the_budget() -> None:
@@ -248,7 +248,7 @@ def test_every_kind_is_a_token_machine() -> None:
 
 def test_the_plain_way_over_any_byte_machine() -> None:
     vocab = vocabulary(b"a", b"b", b"ab")
-    search = Finishing(Renumbered(explorer.regex("(ab)+").dfa), trie_of(vocab))
+    search = Finishing(Renumbered(explorer.regex("(ab)+").dfa), trie_of(vocab, None))
     assert search.targets(0, Meter()) != ()
 
 

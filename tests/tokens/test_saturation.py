@@ -321,7 +321,7 @@ def test_many_states_and_nodes_are_few_places() -> None:
     machine = explorer.compile(shipped_grammar("json"), lm.vocabulary, lazy=True)
     walked = machine._walked  # pyright: ignore[reportPrivateUsage]
     assert isinstance(walked.stacks, SingleStack)
-    trie = trie_of(lm.vocabulary)
+    trie = trie_of(lm.vocabulary, None)
     found = StackEnds(walked.stacks, trie, single_bytes(trie))
     assert found.distance(walked.start, Meter()) == 2
     places, _, pairs = found._alike.tally.tolist()  # pyright: ignore[reportPrivateUsage]
@@ -334,7 +334,7 @@ def test_too_little_memory_names_the_rule_and_the_missing_characters() -> None:
     vocabulary = Vocabulary.from_bytes(tokens, eos_ids=[4])
     machine = grammar(text).machine
     assert isinstance(machine.stacks, SingleStack)
-    trie = trie_of(vocabulary)
+    trie = trie_of(vocabulary, None)
     found = StackEnds(machine.stacks, trie, single_bytes(trie))
     words = "whether the rule 'root' can be finished, although no token is the byte 0xa9, the byte"
     with pytest.raises(BudgetExceeded, match=words) as caught:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import explorer
+from explorer.budget import Meter
 from explorer.tokens.walks.spelling import fewest_tokens, longest_spelled, tokens_at
 from explorer.tokens.walks.trie import trie_of
 
@@ -24,9 +25,12 @@ def cuts(data: bytes) -> list[tuple[bytes, ...]]:
     return found
 
 
-@given(st.lists(_letters.filter(bool), min_size=1, max_size=7), _letters)
-def test_every_way_to_cut_is_tried(tokens: list[bytes], data: bytes) -> None:
-    trie = trie_of(explorer.Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)]))
+@given(st.lists(_letters.filter(bool), min_size=1, max_size=7), _letters, st.booleans())
+def test_every_way_to_cut_is_tried(tokens: list[bytes], data: bytes, with_ends: bool) -> None:
+    vocabulary = explorer.Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)])
+    # Marks of the ends of tokens are words of the trie, and no bytes of a text.
+    over_ends = explorer.regex("(?P<TEXT_TOKEN>)").for_tokens(Meter())
+    trie = trie_of(vocabulary, over_ends if with_ends else None)
     ways = [way for way in cuts(data) if all(piece in tokens for piece in way)]
     # Fewest pieces; of those the longest first piece, then the longest second one, and so on.
     best = min(ways, key=lambda way: (len(way), [-len(piece) for piece in way]), default=None)
@@ -51,4 +55,4 @@ def test_tokens_are_found_in_a_real_trie(tekken_131k: explorer.Vocabulary) -> No
     for data in (b"the cat sat", "ünter".encode(), b"\xf0\x9f\x99\x82", b"\xff\xff", b""):
         ends = [n for n in range(1, len(data) + 1) if tekken_131k.ids_of(data[:n])]
         wanted = [(n, tekken_131k.ids_of(data[:n])[0]) for n in ends]
-        assert tokens_at(trie_of(tekken_131k), data) == wanted
+        assert tokens_at(trie_of(tekken_131k, None), data) == wanted

@@ -120,6 +120,19 @@ def test_a_vocabulary_that_cannot_write_it() -> None:
     assert "first 2 of 3 bytes" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("named", "shown"), [("<t>", "'<t>z'; tokens can write its first 3 of 4 bytes"), (2, "[2]z")]
+)
+def test_a_control_token_counts_as_written(named: str | int, shown: str) -> None:
+    names = {2: "<t>"} if named == "<t>" else {}
+    vocab = explorer.Vocabulary((b"a", b"b", None, None), (3,), special=names)
+    with pytest.raises(IncompatibleVocabulary) as caught:
+        explorer.compile(explorer.token(named) + explorer.regex("z"), vocab)
+    assert caught.value.witness == vocab.written([2]) + b"z"
+    assert caught.value.offset == len(vocab.written([2]))
+    assert shown in str(caught.value)
+
+
 def test_nothing_is_lost_where_every_byte_is_a_token() -> None:
     every = [bytes([b]) for b in range(256)]
     dfa = explorer.compile(explorer.regex(r"\w+|ä{2}"), vocabulary(*every))

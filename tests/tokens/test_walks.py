@@ -26,7 +26,7 @@ from tests.patterns import patterns, vocabularies
 
 
 def both(dfa: Dfa, vocabulary: explorer.Vocabulary) -> tuple[Assembled, Assembled]:
-    trie = trie_of(vocabulary)
+    trie = trie_of(vocabulary, None)
     functions = compose_functions(trie, dfa, Meter(), 10**9)
     eos = vocabulary.eos_ids
     return (
@@ -68,7 +68,7 @@ def test_rows_take_over_when_functions_grow() -> None:
     vocabulary = explorer.Vocabulary.from_bytes([*tokens, b"a", b"b"], eos_ids=[len(tokens) + 2])
     constraint = explorer.regex("[ab]*a[ab]{8}")
     with pytest.raises(MonoidTooLarge):
-        compose_functions(trie_of(vocabulary), constraint.dfa, Meter(), 2_500_000)
+        compose_functions(trie_of(vocabulary, None), constraint.dfa, Meter(), 2_500_000)
     large = explorer.compile(constraint, vocabulary)
     small = explorer.compile(constraint, vocabulary, explorer.Budget(bytes=10_000_000))
     assert (small.report.method, large.report.method) == ("rows", "functions")
@@ -84,7 +84,7 @@ def test_a_difference_would_be_seen() -> None:
 
 
 def test_the_trie_holds_every_token_once(sentencepiece_32k: explorer.Vocabulary) -> None:
-    trie = trie_of(sentencepiece_32k)
+    trie = trie_of(sentencepiece_32k, None)
     found: list[tuple[bytes, int]] = []
     path = bytearray()
     for node in range(len(trie.byte)):
@@ -104,7 +104,7 @@ def check_walk(
     dfa: Dfa, vocabulary: explorer.Vocabulary, state: int, walked: Dfa | None = None
 ) -> None:
     """Every word of a walk, stepped byte by byte; perhaps the walk of another machine."""
-    trie = trie_of(vocabulary)
+    trie = trie_of(vocabulary, None)
     seen = walk_trie(walked or dfa, trie, state)
     targets = dict(zip(seen.words.tolist(), seen.targets.tolist(), strict=True))
     offset, last, _ = fail_words(trie, dfa, state)
@@ -131,7 +131,7 @@ def test_the_walk_is_what_stepping_says(pattern: str, tokens: list[bytes | None]
 def test_a_walk_below_a_node_is_that_part_of_the_whole(
     sentencepiece_32k: explorer.Vocabulary,
 ) -> None:
-    trie, dfa = trie_of(sentencepiece_32k), explorer.regex("[a-z]{1,7}s?").dfa
+    trie, dfa = trie_of(sentencepiece_32k, None), explorer.regex("[a-z]{1,7}s?").dfa
     whole = walk_trie(dfa, trie, dfa.start, nodes=True)
     after = dict(zip(whole.words.tolist(), whole.targets.tolist(), strict=True))
     for node in [node for node in after if trie.depth[node] == 2][::40]:
@@ -148,7 +148,7 @@ def test_the_words_of_one_stack_are_those_of_the_walk(
 ) -> None:
     """The masks of a grammar, most of which are worked out once for every stack."""
     machine = explorer.compile(explorer.grammar(text), sentencepiece_32k, lazy=True)
-    trie, draw, state = trie_of(sentencepiece_32k), random.Random(1), machine.start
+    trie, draw, state = trie_of(sentencepiece_32k, None), random.Random(1), machine.start
     for _ in range(12):
         allowed = np.flatnonzero(machine.allowed(state))
         text_ids = allowed[~np.isin(allowed, sentencepiece_32k.eos_ids)]

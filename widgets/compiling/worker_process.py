@@ -186,7 +186,7 @@ def _keep(words: TokenBytes, vocabularies: OrderedDict[str, Vocabulary]) -> Outc
     vocabularies[words.fingerprint] = Vocabulary(
         words.tokens, words.eos_ids, special=words.special, empty_ids=words.empty_ids
     )
-    trie_of(vocabularies[words.fingerprint])
+    trie_of(vocabularies[words.fingerprint], None)
     return Outcome("done")
 
 

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from explorer.automata.machine import Int32
 from explorer.memo import memo
-from explorer.tokens.walks.trie import Trie, trie_of
-from explorer.vocabulary import Vocabulary
+from explorer.tokens.walks.trie import Trie
 
 KINDS: Final = (
     "a letter",
@@ -31,13 +30,10 @@ KINDS: Final = (
     "a control character",
     "half a character",
     "the end of the token",
-    "no text",
 )
-HALF: Final = len(KINDS) - 3
-TOKEN_ENDS: Final = len(KINDS) - 2
+HALF: Final = len(KINDS) - 2
+TOKEN_ENDS: Final = len(KINDS) - 1
 """The kind at the end of a token, for machines that read the ends of tokens."""
-NO_TEXT: Final = len(KINDS) - 1
-"""The kind of a token that is not text, for the same machines."""
 
 _QUOTES: Final = frozenset("\"'`´‘’‚‛“”„‟«»‹›")
 
@@ -86,15 +82,11 @@ def _kind_of_each_byte(data: bytes) -> NDArray[np.uint8]:
 
 
 class TokenKinds:
-    """The kind of every byte of every distinct token of a vocabulary.
+    """The kind of every byte of every word of a trie, and of the end of each word."""
 
-    Args:
-        trie: Its trie, whose word numbers are used here.
-    """
-
-    def __init__(self, vocabulary: Vocabulary, trie: Trie) -> None:
+    def __init__(self, trie: Trie) -> None:
         ids: list[int] = trie.first_id.tolist()
-        words = [vocabulary.tokens[token] or b"" for token in ids]
+        words = [trie.tokens[token] or b"" for token in ids]
         # A byte between two words keeps halves of characters apart; it has no place of its own.
         self._start = np.zeros(len(words) + 1, np.int64)
         np.cumsum([len(word) + 1 for word in words], out=self._start[1:])
@@ -105,14 +97,13 @@ class TokenKinds:
         """The kind of one byte of each of some words.
 
         Args:
+            words: Numbers of words of this trie.
             offsets: The offset in each word, at most its length.
         """
-        text = words < len(self._start) - 1
-        place = self._start[np.where(text, words, 0)] + np.where(text, offsets, 0)
-        return np.where(text, self._kind[place], NO_TEXT).astype(np.uint8)
+        return self._kind[self._start[words] + offsets]
 
 
 @memo
-def kinds_of(vocabulary: Vocabulary) -> TokenKinds:
-    """The kinds of a vocabulary, computed on first use."""
-    return TokenKinds(vocabulary, trie_of(vocabulary))
+def kinds_of(trie: Trie) -> TokenKinds:
+    """The kinds of a trie's words, computed on first use."""
+    return TokenKinds(trie)

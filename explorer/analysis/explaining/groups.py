@@ -26,7 +26,8 @@ from explorer.analysis.characters.display import show_characters
 from explorer.analysis.characters.kinds import KINDS, kinds_of
 from explorer.analysis.verdict.asked import as_bytes, checked_machine
 from explorer.analysis.verdict.background import BEGINNINGS, Background, background_of
-from explorer.analysis.verdict.verdict import STAGES, Stage
+from explorer.analysis.verdict.verdict import STAGES, Stage, control_at
+from explorer.analysis.wording.words import show_wanted
 from explorer.arguments import whole_number
 from explorer.automata.machine import NO_ARC, Int32
 from explorer.budget import Budget, Meter
@@ -239,7 +240,7 @@ def _judge_all(background: Background, state: int, tail: bytes) -> _Codes:
         fails = np.zeros(trie.num_words, np.int32)
         reached = begin = np.full(trie.num_words, NO_ARC, np.int32)
     read = np.flatnonzero(fails == READ)
-    kinds = kinds_of(vocabulary)
+    kinds = kinds_of(trie)
     # The states at which characters begin are numbered; negative entries are not states.
     met = np.zeros(int(begin.max(initial=0)) + 1 - BEFORE, np.bool_)
     met[begin - BEFORE] = True
@@ -269,6 +270,7 @@ def _judge_all(background: Background, state: int, tail: bytes) -> _Codes:
             of_id[list(vocabulary.eos_ids)] = _STAGE["allowed"]
         of_id[(of_id == _STAGE["allowed"]) & ~machine.allowed(state)] = _STAGE["filtered"]
     offset = np.append(fails, np.int32(READ))[background.word_of]
+    offset[of_id == _STAGE["not_text"]] = READ
     return _Codes(of_id, offset, tuple((met_states + BEFORE).tolist()))
 
 
@@ -303,10 +305,8 @@ def _expected_name(background: Background, state: int, tail: tuple[int, bytes]) 
         begun = f"the rest of {show_bytes(tail[1])}: " if tail[1] else ""
         return begun + show_characters(background.characters.expected(*tail))
     chars = background.characters.expected(state)
-    if not chars.ranges:
-        return "only the end of text"
-    ends = background.byte_machine.is_accepting(state)
-    return show_characters(chars) + (", or the end of text" if ends else "")
+    machine = background.byte_machine
+    return show_wanted(chars, control_at(machine, state), machine.is_accepting(state))
 
 
 def _grouped(

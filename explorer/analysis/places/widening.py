@@ -32,7 +32,7 @@ from explorer.languages.constraint import Constraint, regex
 from explorer.languages.phases.functions import any_tokens, token
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.walks.finishing import Finishing
-from explorer.tokens.walks.trie import trie_for
+from explorer.tokens.walks.trie import trie_of
 
 LIMITS: Final = Budget(states=200_000, seconds=5.0)
 
@@ -102,7 +102,7 @@ def widen(machine: TokenMachine, verdict: Verdict, parts: Sequence[SourcePart]) 
             constraint = Constraint(put_source(whole.source, (*part.path, *ways[0]), changed))
             byte_machine = constraint.machine
             after = state_after(byte_machine, written)
-            finishing = Finishing(byte_machine, trie_for(machine.vocabulary, byte_machine))
+            finishing = Finishing(byte_machine, trie_of(machine.vocabulary, byte_machine))
             if after != NO_ARC and finishing.can_finish(after, Meter(LIMITS)):
                 return Widening(text, place.start, place.end, replacement, constraint)
         except ExplorerError:

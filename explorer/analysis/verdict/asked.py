@@ -119,7 +119,7 @@ def _ids_and_note(machine: TokenMachine, text: str) -> tuple[tuple[int, ...], st
     )
     if same := vocabulary.ids_of(data):
         return same[:1], "" if ids is None else f"{why}, so the id with just these bytes is meant."
-    fewest = fewest_tokens(trie_of(vocabulary), data)
+    fewest = fewest_tokens(trie_of(vocabulary, machine.byte_machine), data)
     if fewest is None:
         raise ExplorerError(
             f"No tokens of this vocabulary write {in_quotes(text)}.",

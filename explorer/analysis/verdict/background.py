@@ -49,7 +49,7 @@ from explorer.tokens.machine import Filtered, TokenMachine, TokenTable, filtered
 from explorer.tokens.walks.failing import fail_words, run, writable_bytes
 from explorer.tokens.walks.finishing import Finishing, finishing_of
 from explorer.tokens.walks.spelling import fewest_tokens
-from explorer.tokens.walks.trie import after_token, single_bytes, trie_for, written
+from explorer.tokens.walks.trie import after_token, single_bytes, trie_of, written
 from explorer.tokens.walks.walk import walk_trie
 from explorer.tokens.words import DEAD, NUM_FIXED_CLASSES
 from explorer.vocabulary import Vocabulary
@@ -171,7 +171,7 @@ class Background:
     def __init__(self, machine: TokenMachine, byte_machine: ByteMachine) -> None:
         self._machine = ref(machine)
         self.byte_machine = byte_machine
-        self.trie = trie_for(machine.vocabulary, byte_machine)
+        self.trie = trie_of(machine.vocabulary, byte_machine)
         self.characters = Characters(byte_machine)
         self._tokens = machine.vocabulary.tokens
 

@@ -36,10 +36,11 @@ from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.automata.token_marks import ANY_ID, control_tokens_from
 from explorer.automata.tree.charset import CharSet
 from explorer.automata.words import shortest_word
+from explorer.tokens.control import in_own_letters
 from explorer.tokens.machine import Refusal, filtered_of
 from explorer.tokens.walks.failing import run
 from explorer.tokens.walks.spelling import longest_spelled
-from explorer.tokens.walks.trie import token_end
+from explorer.tokens.walks.trie import after_token, token_end, written
 from explorer.tokens.words import DEAD, DONE, FREE
 
 Stage = Literal[
@@ -203,15 +204,16 @@ def judge(
     ends = token in vocabulary.eos_ids
     byte_state = machine.byte_state(state)
     # Without a constraint no machine reads the text, so nothing can fail.
-    written = b"" if data is None or state == FREE else data
-    read = _read(byte_machine, background.characters, prefix, byte_state, written, state == DONE)
+    offered = b"" if data is None or state == FREE else data
+    read = _read(byte_machine, background.characters, prefix, byte_state, offered, state == DONE)
+    symbols = written(vocabulary, byte_machine, token) if inside and data is None else b""
     after = _after(byte_machine, read)
+    if data is None:  # A token that is not text may be expected.
+        after = after_token(byte_machine, byte_state, symbols)
     if state == FREE:
         allowed = True
     elif ends:
         allowed = machine.is_final(state)
-    elif data is None:  # A token that is not text, where one is expected.
-        allowed = state >= 0 and inside and machine.step(state, token) is not None
     else:
         allowed = after != NO_ARC and background.can_finish(after)
     empty = b"" if token in vocabulary.empty_ids else None
@@ -229,7 +231,9 @@ def judge(
         writable = background.writable(byte_state, (data or b"")[: read.byte_offset])
     dead_end = None
     if stage == "dead_end":
-        dead_end = _dead_end(background, after, prefix + (data or b""))
+        dead_end = _dead_end(
+            background, after, prefix + (data or vocabulary.letters.get(token, b""))
+        )
     return replace(
         read, stage=stage, token=token, data=data, state=state, writable=writable,
         dead_end=dead_end, ended_by=ended_by, refusal=refusal,
@@ -249,7 +253,11 @@ def control_at(machine: ByteMachine, state: int) -> tuple[str, ...]:
     """The control tokens that a machine could read in a state, as a sentence names them."""
     if state == NO_ARC:
         return ()
-    tokens = dict.fromkeys(token for token, _ in control_tokens_from(machine, state))
+    pairs = control_tokens_from(machine, state)
+    others = {target for token, target in pairs if token is None}
+    # The beginning of a name that is treated apart has a state of its own, and leads on as others.
+    named = (token for token, target in pairs if token is None or target not in others)
+    tokens = dict.fromkeys(named)
     shown = [f"token {each}" if isinstance(each, int) else each or ANY_ID for each in tokens]
     return tuple(sorted(shown, key=ANY_ID.__eq__))  # "Any other id" comes last.
 
@@ -331,7 +339,7 @@ def judge_recorded(
     elif byte_state is None:
         byte_state = int(run(machine, machine.start, prefix)[-1])
     read = _read(machine, Characters(machine), prefix, byte_state, data or b"", state == DONE)
-    stage = _stage(asked, _after(machine, read))
+    stage = _stage(asked, NO_ARC if data is None else _after(machine, read))
     return replace(
         read, stage=stage, token=asked.token, data=data or None, state=state, ended_by=ended_by
     )
@@ -351,9 +359,11 @@ def _stage(asked: RecordedToken, after: int) -> Stage:
         return "allowed"
     if asked.ends:
         return "end_of_text"
-    if not asked.data:
-        return "not_text" if asked.data is None else "empty_token"
-    return "constraint" if after == NO_ARC else "dead_end"
+    if asked.data == b"":
+        return "empty_token"
+    if after != NO_ARC:
+        return "dead_end"
+    return "not_text" if asked.data is None else "constraint"
 
 
 def _read(
@@ -414,5 +424,8 @@ def _read(
 
 def _dead_end(background: Background, state: int, text: bytes) -> DeadEnd:
     """A shortest word through a byte state, and the furthest byte that tokens can write."""
-    rest = shortest_word(background.byte_machine, state)
+    machine = background.byte_machine
+    rest = shortest_word(machine, state)
+    if machine.reads_letters:
+        rest = in_own_letters(background.machine.vocabulary, machine, state, rest)
     return DeadEnd(text + rest, len(text) + longest_spelled(background.trie, rest))

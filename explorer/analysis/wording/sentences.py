@@ -34,6 +34,7 @@ from explorer.analysis.wording.words import (
     show_writable,
     writer_of,
 )
+from explorer.automata.token_marks import ANY_ID
 from explorer.languages.terminals import TERMINALS
 
 MOST_PLACES = 4
@@ -73,7 +74,7 @@ def reason(verdict: Verdict, names: Names | None) -> Said:
             named = names is not None and verdict.token in names.special
             what = "a special or control token" if named else "an unused id"
             if verdict.control:
-                only = show_control(verdict.control)
+                only = "others" if ANY_ID in verdict.control else show_control(verdict.control)
                 clause = f"of the tokens that are not text only {only} may come"
                 return clause, [f"It is {what}; of those only {only} may come here."]
             return f"{what} writes no text", [

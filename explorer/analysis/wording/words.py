@@ -29,7 +29,7 @@ from explorer.analysis.characters.display import (
 from explorer.analysis.places.spans import MarkedText, SourcePart, SourcePlace
 from explorer.analysis.verdict.verdict import Verdict
 from explorer.automata.token_marks import ANY_ID, MOST_IDS
-from explorer.automata.tree.charset import char_set
+from explorer.automata.tree.charset import CharSet, char_set
 from explorer.errors import caret
 
 LONGEST_PIECE = 48
@@ -179,14 +179,20 @@ def show_begun(verdict: Verdict) -> str:
 
 def show_expected(verdict: Verdict) -> str:
     """The characters that may stand at the failing place."""
-    words = show_characters(verdict.expected_chars)
     if verdict.mark == "end":
-        return f"{words}, or the end of the token"
-    if verdict.control:
-        shown = [inline(each) for each in verdict.control[:MOST_IDS]]
-        words = " or ".join([words, *shown] if verdict.expected else shown)
+        return f"{show_characters(verdict.expected_chars)}, or the end of the token"
     ends = verdict.could_end and verdict.stage == "constraint"
-    return f"{words}, or the end of text" if ends else words
+    return show_wanted(verdict.expected_chars, verdict.control, ends)
+
+
+def show_wanted(chars: CharSet, control: Sequence[str], ends: bool) -> str:
+    """The characters, the control tokens and the end of text that may come."""
+    words = [show_characters(chars)] if chars.ranges else []
+    if control:
+        words.append(show_control(control))
+    if not words:
+        return "only the end of text"
+    return " or ".join(words) + (", or the end of text" if ends else "")
 
 
 def writer_of(verdict: Verdict) -> str:

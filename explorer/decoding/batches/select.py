@@ -224,7 +224,7 @@ def _with_choice(
         rest, written = (b"".join(_pieces(lm, some[shared:])) for some in (before, ids))
         if written == rest + text.encode():
             return ids
-    spelled = fewest_tokens(trie_of(lm.vocabulary), text.encode())
+    spelled = fewest_tokens(trie_of(lm.vocabulary, None), text.encode())
     if spelled is None:
         raise ExplorerError(
             f"The tokens of the model cannot spell the choice {in_quotes(text)}.",

@@ -63,7 +63,7 @@ class CompressionModel:
         text = prompt
         if not isinstance(text, str):
             text = "\n".join(message["content"] for message in prompt if isinstance(message, dict))
-        ids = fewest_tokens(trie_of(self._vocabulary), text.encode()) if text else ()
+        ids = fewest_tokens(trie_of(self._vocabulary, None), text.encode()) if text else ()
         if ids is None:
             raise ExplorerError(
                 "The tokens of this vocabulary cannot spell the prompt.",

@@ -35,7 +35,7 @@ from explorer.tokens.closed_form.assemble import (
     merged_columns,
     token_classes,
 )
-from explorer.tokens.walks.trie import Trie, UInt8, trie_for
+from explorer.tokens.walks.trie import Trie, UInt8, trie_of
 from explorer.tokens.words import DEAD
 from explorer.vocabulary import Vocabulary
 
@@ -117,7 +117,7 @@ def class_trie(trie: Trie, dfa: Dfa) -> ClassTrie:
         >>> from explorer import Vocabulary, regex
         >>> from explorer.tokens.walks.trie import trie_of
         >>> vocab = Vocabulary.from_bytes([b"1", b"2", b"10", b"x1"], eos_ids=[4])
-        >>> class_trie(trie_of(vocab), regex("[0-9]{2}").dfa).node.tolist()
+        >>> class_trie(trie_of(vocab, None), regex("[0-9]{2}").dfa).node.tolist()
         [1, 2, 1, -1]
     """
     live = (dfa.table != NO_ARC).any(axis=0)
@@ -165,7 +165,7 @@ def compose_textbook(vocabulary: Vocabulary, dfa: Dfa, meter: Meter) -> Assemble
     Raises:
         BudgetExceeded: A limit was reached.
     """
-    trie = trie_for(vocabulary, dfa)
+    trie = trie_of(vocabulary, dfa)
     words = class_trie(trie, dfa)
     is_end = np.zeros(len(words.parent) + 1, np.bool_)
     is_end[words.node] = True

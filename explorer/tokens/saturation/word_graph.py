@@ -118,7 +118,7 @@ def word_graph(trie: Trie, symbol_class: Int32, read: Bool) -> WordGraph:
     Example:
         >>> from explorer import Vocabulary
         >>> from explorer.tokens.walks.trie import trie_of
-        >>> trie = trie_of(Vocabulary.from_bytes([b"a", b"ba", b"bb", b"c"], eos_ids=[4]))
+        >>> trie = trie_of(Vocabulary.from_bytes([b"a", b"ba", b"bb", b"c"], eos_ids=[4]), None)
         >>> classes, read = np.zeros(256, np.int32), np.zeros(256, np.bool_)
         >>> classes[99], read[97:100] = 1, True  # a and b are alike
         >>> graph = word_graph(trie, classes, read)

@@ -73,7 +73,7 @@ class Finishing:
         >>> from explorer.tokens.walks.trie import trie_of
         >>> vocab = Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2])
         >>> dfa = regex("a*d|b").dfa  # nothing here writes d
-        >>> finishing = Finishing(dfa, trie_of(vocab))
+        >>> finishing = Finishing(dfa, trie_of(vocab, None))
         >>> [finishing.can_finish(dfa.step(0, b), Meter()) for b in b"ab"]
         [False, True]
     """

@@ -17,7 +17,7 @@ from explorer.automata.machine import NO_ARC, Dfa, Int32
 from explorer.budget import Meter
 from explorer.jit import jit
 from explorer.tokens.closed_form.assemble import Assembled, merged_columns, token_classes
-from explorer.tokens.walks.trie import trie_for, written
+from explorer.tokens.walks.trie import trie_of, written
 from explorer.tokens.walks.walk import walk_trie
 from explorer.tokens.words import DEAD, NUM_FIXED_CLASSES
 from explorer.vocabulary import Vocabulary
@@ -98,7 +98,7 @@ def compose_rows(vocabulary: Vocabulary, dfa: Dfa, meter: Meter) -> Assembled:
     Raises:
         BudgetExceeded: A limit was reached.
     """
-    trie = trie_for(vocabulary, dfa)
+    trie = trie_of(vocabulary, dfa)
     states, words = dfa.num_states, trie.num_words
     meter.check(STAGE, bytes=64 * words + 32 * states)
     class_of = np.zeros(words, np.int32)

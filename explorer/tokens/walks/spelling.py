@@ -56,14 +56,15 @@ def tokens_at(trie: Trie, data: bytes, begin: int = 0) -> list[tuple[int, int]]:
     Example:
         >>> from explorer import Vocabulary
         >>> from explorer.tokens.walks.trie import trie_of
-        >>> trie = trie_of(Vocabulary.from_bytes([b"a", b"ab", b"c"], eos_ids=[3]))
+        >>> trie = trie_of(Vocabulary.from_bytes([b"a", b"ab", b"c"], eos_ids=[3]), None)
         >>> tokens_at(trie, b"cab", 1)
         [(2, 0), (3, 1)]
     """
     tokens: list[tuple[int, int]] = []
     for end, node in nodes_along(trie, data, begin):
-        if trie.word[node] >= 0:
-            tokens.append((end, int(trie.first_id[trie.word[node]])))
+        word = trie.word_at(node)
+        if word >= 0:
+            tokens.append((end, int(trie.first_id[word])))
     return tokens
 
 
@@ -73,7 +74,7 @@ def longest_spelled(trie: Trie, data: bytes) -> int:
     Example:
         >>> from explorer import Vocabulary
         >>> from explorer.tokens.walks.trie import trie_of
-        >>> trie = trie_of(Vocabulary.from_bytes([b"a", b"ab", b"bcd"], eos_ids=[3]))
+        >>> trie = trie_of(Vocabulary.from_bytes([b"a", b"ab", b"bcd"], eos_ids=[3]), None)
         >>> longest_spelled(trie, b"abc"), longest_spelled(trie, b"abcd")
         (2, 4)
     """
@@ -93,7 +94,7 @@ def fewest_tokens(trie: Trie, data: bytes) -> tuple[int, ...] | None:
     Example:
         >>> from explorer import Vocabulary
         >>> from explorer.tokens.walks.trie import trie_of
-        >>> trie = trie_of(Vocabulary.from_bytes([b"a", b"ab", b"bc", b"c"], eos_ids=[4]))
+        >>> trie = trie_of(Vocabulary.from_bytes([b"a", b"ab", b"bc", b"c"], eos_ids=[4]), None)
         >>> fewest_tokens(trie, b"abc"), fewest_tokens(trie, b"b")
         ((1, 3), None)
     """

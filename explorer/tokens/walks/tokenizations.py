@@ -112,7 +112,7 @@ def read_tokenizations(
     writable = max(
         _reached(machine, data, place)
         for place in ways
-        if place[0] > furthest - trie_of(machine.vocabulary).max_depth
+        if place[0] > furthest - trie_of(machine.vocabulary, machine.byte_machine).max_depth
     )
     only = len(masked) == 1 and len(_same(machine, masked[0].token)) == 1
     if own.refused is not None and _covers(own, data, machine, writable):
@@ -158,7 +158,7 @@ def _ways(
     machine: TokenMachine, data: bytes, begin: Place, meter: Meter
 ) -> tuple[Ways, list[_Masked]]:
     """The places that tokens reach from one place, and the tokens that are masked there."""
-    trie = trie_of(machine.vocabulary)
+    trie = trie_of(machine.vocabulary, machine.byte_machine)
     ways: Ways = {begin: None}
     masked: list[_Masked] = []
     waiting: dict[int, list[int]] = {begin[0]: [begin[1]]}
@@ -235,7 +235,7 @@ def _reached(machine: TokenMachine, data: bytes, place: Place) -> int:
     offset, state = place
     if state in (DONE, DEAD):
         return offset
-    trie, allowed = trie_of(machine.vocabulary), machine.allowed(state)
+    trie, allowed = trie_of(machine.vocabulary, machine.byte_machine), machine.allowed(state)
     far = offset
     for end, node in nodes_along(trie, data, offset):
         if not allowed[_ids_below(trie, node)].any():

@@ -104,6 +104,13 @@ class Trie:
         """The number of distinct byte strings."""
         return len(self.first_id)
 
+    def word_at(self, node: int) -> int:
+        """The word whose bytes end at a node, or −1; a mark of its end may follow."""
+        word = int(self.word[node])
+        if word < 0 and node + 1 < int(self.skip[node]) and self.byte[node + 1] == TOKEN_END:
+            return int(self.word[node + 1])
+        return word
+
 
 @jit
 def trie_arrays(
@@ -159,19 +166,22 @@ def trie_arrays(
     )
 
 
-@memo
-def trie_of(
-    vocabulary: Vocabulary,
-    letters: tuple[tuple[int, bytes], ...] | None = None,
-    with_ends: bool = False,
-) -> Trie:
-    """The trie of a vocabulary, built on first use and kept as long as the vocabulary lives.
+def trie_of(vocabulary: Vocabulary, machine: ByteMachine | None) -> Trie:
+    """The trie of the symbols that tokens write for a machine; for text alone without a machine.
 
-    Args:
-        letters: The letters of control tokens that are words beside the texts. They are an argument
-            because equal vocabularies may give their control tokens different names.
-        with_ends: Whether words have the form for a machine over token ends.
+    Built on first use and kept as long as the vocabulary lives. The numbers of words hold for this
+    trie only, so whatever is computed by word is computed from the trie, not from the vocabulary.
     """
+    if machine is None or not (machine.over_tokens or machine.reads_letters):
+        return _made(vocabulary, None, False)
+    # Equal vocabularies may give their control tokens different names.
+    return _made(vocabulary, tuple(vocabulary.letters.items()), machine.over_tokens)
+
+
+@memo
+def _made(
+    vocabulary: Vocabulary, letters: tuple[tuple[int, bytes], ...] | None, with_ends: bool
+) -> Trie:
     tokens: Sequence[bytes | None] = vocabulary.tokens
     if letters is not None:
         chosen = [None if data and LETTER in data else data for data in tokens]
@@ -207,14 +217,6 @@ def trie_of(
         num_tokens=len(vocabulary),
         tokens=tokens,
     )
-
-
-def trie_for(vocabulary: Vocabulary, machine: ByteMachine) -> Trie:
-    """The trie of the symbols that tokens write for a machine."""
-    if not machine.over_tokens and not machine.reads_letters:
-        return trie_of(vocabulary)
-    # One call form per trie: the cache compares the arguments in the form of the call.
-    return trie_of(vocabulary, tuple(vocabulary.letters.items()), machine.over_tokens)
 
 
 @memo

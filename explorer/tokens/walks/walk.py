@@ -103,7 +103,7 @@ def walk_trie(
     Example:
         >>> from explorer import Vocabulary, regex
         >>> from explorer.tokens.walks.trie import trie_of
-        >>> trie = trie_of(Vocabulary.from_bytes([b"a", b"ab", b"b", b"bc"], eos_ids=[4]))
+        >>> trie = trie_of(Vocabulary.from_bytes([b"a", b"ab", b"b", b"bc"], eos_ids=[4]), None)
         >>> seen = walk_trie(regex("a|bc|bd").dfa, trie, 0)
         >>> seen.words.tolist(), trie.depth[seen.failed].tolist()  # "ab" fails at its second byte
         ([0, 2, 3], [2])

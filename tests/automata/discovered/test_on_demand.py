@@ -212,7 +212,7 @@ def test_a_walk_of_a_large_vocabulary_goes_on_where_it_paused(
     tekken_131k: explorer.Vocabulary,
 ) -> None:
     """Its trie has more nodes than are visited without a look at the clock."""
-    assert len(trie_of(tekken_131k).byte) > QUANTUM
+    assert len(trie_of(tekken_131k, None).byte) > QUANTUM
     constraint = explorer.regex("(?s:.){10,}")
     lazy = explorer.compile(constraint, tekken_131k, lazy=True)
     closed = explorer.compile(constraint, tekken_131k)

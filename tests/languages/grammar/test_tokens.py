@@ -34,7 +34,7 @@ def by_one_walk(machine: LazyMachine, state: int) -> list[int]:
     """The allowed tokens of a state by the plain walk of the trie over the table."""
     walked = machine._walked  # pyright: ignore[reportPrivateUsage]
     assert isinstance(walked.stacks, SingleStack)
-    trie = trie_of(machine.vocabulary)
+    trie = trie_of(machine.vocabulary, machine.byte_machine)
     here = machine._places[state]  # pyright: ignore[reportPrivateUsage]
     return sorted(trie.first_id[walk_trie(walked, trie, here).words].tolist())
 

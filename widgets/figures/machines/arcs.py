@@ -24,7 +24,7 @@ from explorer.automata.machine import NO_ARC, whole_table
 from explorer.memo import memo
 from explorer.tokens.machine import TokenMachine, TokenTable, table_of
 from explorer.tokens.walks.failing import fail_words
-from explorer.tokens.walks.trie import trie_for
+from explorer.tokens.walks.trie import trie_of
 from explorer.tokens.words import DEAD, DEAD_CLASS, DONE, EOS_CLASS
 from widgets.figures.drawing.labels import token_text, tokens_label
 from widgets.figures.machines.character_fsa import Form, character_view
@@ -310,7 +310,7 @@ def _together(
     byte_machine = whole_table(machine.byte_machine)
     if len(ids) <= STEPPED or byte_machine is None:
         return (ids[k : k + 1] for k in range(len(ids)))
-    trie = trie_for(machine.vocabulary, byte_machine)
+    trie = trie_of(machine.vocabulary, byte_machine)
     _, reached, _ = fail_words(trie, byte_machine, machine.byte_state(state))
     of_id = np.full(len(machine.vocabulary), NO_ARC, np.int64)
     of_id[trie.first_id] = reached
