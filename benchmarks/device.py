@@ -9,8 +9,7 @@ What is timed is one step's masking of a batch, in place, from states to masked 
   library takes), copied to the device, and applied there by the library's own kernel.
 - *floor*: negating the same logits in place, an elementwise kernel that reads and writes each once.
 
-Also ours: the *reference* in plain torch, the *fused* launch that draws and advances as well (on a
-GPU), and the plain step that does the same. Rows stand at different places of one text, so that
+Also ours: the *reference* in plain torch, and the whole step, which draws and advances as well. Rows stand at different places of one text, so that
 their masks differ. Before anything is timed, all engines must have masked alike.
 
 Without a CUDA device everything runs on the CPU, in batches of 1 and 16, and the result says so:
@@ -110,19 +109,13 @@ class Setup:
     def step(self, logits: torch.Tensor) -> None:
         reference.reference_step(self.masks, Sampler(0.8), logits, self._start(), 0)
 
-    def fused(self, logits: torch.Tensor) -> None:
-        from explorer.decoding.sampling.fused import launch_step
-
-        launch_step(self.masks, Sampler(0.8), logits, self.rows, 0)
-        self.rows.states.copy_(self.states)
-
     def _start(self) -> Rows:
         self.rows.states.copy_(self.states)
         return self.rows
 
 
-def tasks(setup: Setup, device: str) -> dict[str, Callable[[torch.Tensor], None]]:
-    found = {
+def tasks(setup: Setup) -> dict[str, Callable[[torch.Tensor], None]]:
+    return {
         "floor": setup.floor,
         "explorer": setup.explorer,
         "xgrammar": setup.xgrammar,
@@ -130,9 +123,6 @@ def tasks(setup: Setup, device: str) -> dict[str, Callable[[torch.Tensor], None]
         "explorer, reference": setup.reference,
         "explorer, whole step": setup.step,
     }
-    if device == "cuda":
-        found["explorer, whole step fused"] = setup.fused
-    return found
 
 
 def check_alike(setup: Setup, batch: int) -> None:
@@ -175,7 +165,7 @@ def measure(device: str, *, quick: bool) -> list[dict[str, Any]]:
                 return once
 
             times = interleaved(
-                {name: timed(task) for name, task in tasks(setup, device).items()},
+                {name: timed(task) for name, task in tasks(setup).items()},
                 repeats=5 if quick else 51,
                 warm_up=3,
             )

@@ -18,10 +18,30 @@ from explorer.decoding.sampling.sampler import Sampler, draw
 from explorer.errors import ExplorerError
 from explorer.tokens.masks.device import DeviceMasks
 from explorer.tokens.words import pack
-from tests.decoding.fused_cases import SAMPLERS, copy, machines, some_rows
+from tests.decoding.kernel_cases import machines, some_rows
 from tests.evidence import examples
 
 DTYPES = [torch.float32, torch.float64, torch.bfloat16, torch.float16]
+SAMPLERS = [
+    Sampler(),
+    Sampler(0.0),
+    Sampler(0.7),
+    Sampler(top_k=1),
+    Sampler(1.3, top_k=3),
+    Sampler(top_k=40),
+    Sampler(top_p=0.5),
+    Sampler(0.5, top_p=0.93),
+    Sampler(min_p=0.2),
+    Sampler(min_p=1.0),
+    Sampler(1.7, top_k=5, top_p=0.8, min_p=0.1),
+    Sampler(1e-46),
+    Sampler(1e308),
+    Sampler(top_p=1e-320),
+]
+
+
+def copy(rows: Rows) -> Rows:
+    return Rows(**{name: value.clone() for name, value in vars(rows).items()})
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

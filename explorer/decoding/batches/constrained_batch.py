@@ -6,8 +6,7 @@ logits of all rows, draws one token in each and advances their states, all on th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from importlib.util import find_spec
+from collections.abc import Sequence
 from typing import TypeAlias, TypeVar, cast
 
 import torch
@@ -16,10 +15,9 @@ from torch import Tensor
 from explorer.arguments import listed, whole_number
 from explorer.budget import Budget
 from explorer.decoding.models.arguments import LAST_STREAM
-from explorer.decoding.sampling import reference
 from explorer.decoding.sampling.on_host import host_step
-from explorer.decoding.sampling.reference import Rows
-from explorer.decoding.sampling.sampler import Drawing, Sampler, row_parts
+from explorer.decoding.sampling.reference import Rows, reference_step
+from explorer.decoding.sampling.sampler import Drawing, row_parts
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import GivenConstraint
@@ -88,7 +86,6 @@ class ConstrainedBatch:
             device=device,
             max_tokens=[max_tokens if plan else None for plan in self.plans],
         )
-        self._step = _step_for(self.masks.device)
 
     def draw(self, logits: Tensor) -> Tensor:
         """Draw one token for each row and advance its state, without waiting for the device.
@@ -99,7 +96,9 @@ class ConstrainedBatch:
         Returns:
             int64[B]; -1 in a row where nothing could be drawn, EOS in rows that have ended.
         """
-        return self._step(self.masks, self.sampler, logits, self.rows, self.seed)
+        if self.masks.device.type == "cpu":
+            return host_step(self.masks, self.sampler, logits, self.rows, self.seed)
+        return reference_step(self.masks, self.sampler, logits.clone(), self.rows, self.seed)
 
     def draw_scored(self, logits: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Draw as `draw` does, and return the log-probabilities of the drawn tokens too.
@@ -165,22 +164,3 @@ def for_each(constraints: T | Sequence[T], count: int) -> list[T]:
             evidence={"constraints": len(each), "rows": count},
         )
     return each
-
-
-def _step_for(
-    device: torch.device,
-) -> Callable[[DeviceMasks, Sampler, Tensor, Rows, int], Tensor]:
-    if device.type == "cuda" and find_spec("triton") is not None:
-        from explorer.decoding.sampling import fused
-
-        return fused.decode_step
-
-    if device.type == "cpu":
-        return host_step
-
-    def plain(
-        masks: DeviceMasks, sampler: Sampler, logits: Tensor, rows: Rows, seed: int
-    ) -> Tensor:
-        return reference.reference_step(masks, sampler, logits.clone(), rows, seed)
-
-    return plain

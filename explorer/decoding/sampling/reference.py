@@ -1,10 +1,10 @@
-"""The definition of a decoding step, in plain torch: mask, filters, draw, advance.
+"""The definition of a decoding step, in torch's operations: mask, filters, draw, advance.
 
-`explorer.decoding.sampling.fused` does the same in one launch, and
-`explorer.decoding.sampling.on_host` on the host with allowed tokens only; tests compare both with
-this. All decoding uses one of the three, so that a batch, a session and a logits processor draw the
-same tokens. It runs on any device; on a GPU it can be captured in a CUDA graph (about a hundred
-small operations, most of them for the random number), and nothing waits for the host.
+`explorer.decoding.sampling.on_host` does the same on the host with allowed tokens only; tests
+compare the two. All decoding uses one of them, so that a batch, a session and a logits processor
+draw the same tokens. This one runs on any device; on a GPU it can be captured in a CUDA graph
+(about a hundred small operations, most of them for the random number), and nothing waits for the
+host. With top-k only the k kept logits are drawn from, in the order of their ids.
 """
 
 from __future__ import annotations
@@ -78,11 +78,26 @@ def reference_step(
         noted in the error word. A `DONE` row gets EOS regardless of its logits.
     """
     masks.mask_(logits, rows.states, rows.constraint, rows.remaining, step=rows.positions)
-    drawn = sampler.draw(sampler.drawable(logits), uniforms(seed, rows.streams, rows.positions))
+    drawn = _drawn(sampler, logits, rows, seed)
     tokens = torch.where(rows.states == DONE, masks.vocabulary.eos_ids[0], drawn)
     following = masks.advance(rows.states, tokens, rows.constraint, step=rows.positions)
     move_on(rows, following)
     return tokens
+
+
+def _drawn(sampler: Sampler, logits: Tensor, rows: Rows, seed: int) -> Tensor:
+    """The token of each row, −1 where there is none, from masked logits."""
+    if sampler.greedy:
+        highest, token = logits.max(-1)
+        return torch.where(highest.isfinite(), token, -1)
+    scores = sampler.drawable(logits)
+    numbers = uniforms(seed, rows.streams, rows.positions)
+    if sampler.top_k is None or sampler.top_k >= scores.shape[-1]:
+        return sampler.draw(scores, numbers)
+    # The tokens that were left out weigh nothing, so the draw is the same without them.
+    kept = scores.topk(sampler.top_k).indices.sort(-1).values
+    place = sampler.draw(scores.gather(-1, kept), numbers)
+    return torch.where(place < 0, -1, kept.gather(-1, place.clamp(min=0)[:, None])[:, 0])
 
 
 def move_on(rows: Rows, following: Tensor) -> None:

@@ -14,8 +14,8 @@ sequence, such as a row of a batch. The number at a position is the counter-base
 4x32-10 at that point (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3",
 SC 2011, section 3.3): ten rounds of two 32 × 32 → 64-bit products. The key is the seed, the counter
 is (position, stream), each as two 32-bit words, low word first. The first two words of output make
-the 53 bits of a float64, all of them exact, so that the scalar form, the tensor form and the fused
-kernel agree bit for bit. It is not meant for cryptography.
+the 53 bits of a float64, all of them exact, so that the scalar and the tensor form agree bit for
+bit. It is not meant for cryptography.
 
 Ties are broken by the token id, the lower one first, in every filter and in the greedy choice, so
 top-k keeps exactly k tokens and the result does not depend on the stability of a sort.

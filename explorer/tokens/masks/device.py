@@ -125,7 +125,9 @@ class DeviceMasks:
             rows, classes = [no_table()], [only_ends]
         self._needed = [needed for _, needed in rows]
 
-        allowed = (np.stack(classes) != DEAD_CLASS).any(axis=0)
+        allowed = np.zeros(len(self.vocabulary), np.bool_)
+        for each in classes:
+            allowed |= each != DEAD_CLASS
         if self._asked:
             allowed |= np.array([data is not None for data in self.vocabulary.tokens], np.bool_)
         used = np.flatnonzero(allowed)
@@ -140,7 +142,7 @@ class DeviceMasks:
 
     @property
     def nbytes(self) -> int:
-        """Bytes on the device."""
+        """Bytes on the device, for all machines together."""
         return self.tables.nbytes
 
     @property
@@ -166,8 +168,7 @@ class DeviceMasks:
             constraint: int64[B], the number of each row's constraint. Default: the only one, or
                 the b-th for row b if there are as many constraints as rows.
             remaining: int64[B], the number of tokens that each row may still write, EOS included; a
-                token
-                is allowed only if the text can still be ended within it. Default: no limit.
+                token is allowed only if the text can still be ended within it. Default: no limit.
             step: The number of this step for the error word, as an int or int64[] on the device.
 
         Returns:
@@ -218,7 +219,8 @@ class DeviceMasks:
         fault = torch.where(stuck, error_word.NOTHING_ALLOWED, 0)
         self.error.write(torch.where(known, fault, error_word.NO_SUCH_STATE), given, step)
         covered = min(logits.shape[1], tables.token_class.shape[1])
-        cells = tables.cells(constraint, row, tables.token_class[constraint, :covered])
+        classes = tables.token_class[tables.class_row[constraint], :covered]
+        cells = tables.cells(constraint, row, classes)
         logits[:, :covered].masked_fill_(tables.needed[cells] > left[:, None], -torch.inf)
         logits[:, covered:].fill_(-torch.inf)
         return logits
@@ -257,7 +259,8 @@ class DeviceMasks:
         tables, given = self.tables, states
         constraint, row, known = tables.locate(states, constraint)
         in_range = (tokens >= 0) & (tokens < tables.token_class.shape[1])
-        class_ = tables.token_class[constraint, torch.where(in_range, tokens, 0)]
+        ids = torch.where(in_range, tokens, 0)
+        class_ = tables.token_class[tables.class_row[constraint], ids]
         cell = tables.cells(constraint, row, class_)
         target = torch.where(in_range, tables.target[cell].to(torch.int64), DEAD)
         stuck = (target == DEAD) & (states != DEAD)

@@ -2,7 +2,6 @@
 
 A batch on a GPU runs ahead of the host. Stopping it at every step to ask whether a row is stuck
 would cost more than the step, so the kernels write (fault, row, step, state) once, freeze the row,
-would cost more than the step, so the kernels write (fault, row, step, state) once, freeze the row,
 and the host reads the word when it reads the tokens. Only the first fault is kept: later ones are
 its consequences. Reading waits for the device; writing does not.
 """

@@ -2,8 +2,8 @@
 
 `explorer.tokens.masks.device.DeviceMasks` masks logits in the host's memory in this way, and any
 logits where a machine without a table takes part: the machine gives the packed mask of a state and
-keeps it, and -inf is written into the logits wherever a bit is not set
-first visit of a state.
+keeps it, and -inf is written into the logits wherever a bit is not set. What is computed is kept,
+so only the first visit of a state costs more than a copy.
 
 A state of a machine without a table has no row of needed tokens: the machine itself gives its mask
 under a token budget. Where it does not know its distances either, a token budget that could be
@@ -104,8 +104,8 @@ class HostMasks:
             remaining: int64[B], the number of tokens that each row may still write, or ``None``.
 
         Returns:
-            The masks, empty for an unknown state; and the fault of each row for
-            the error word, 0 for none.
+            The masks, empty for an unknown state; and the fault of each row for the error word, 0
+            for none.
         """
         budgets: list[int | None] = [None] * len(states)
         if remaining is not None:

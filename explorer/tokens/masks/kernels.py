@@ -69,22 +69,11 @@ def note(error, fault, batch_row, step, state):
         tl.store(error + 3, state, mask=before == 0)
 
 
-@triton.jit
-def needed_by(columns, covered, token_class, classes, needed_cells):
-    """The tokens needed after each choice of a block; `FORBIDDEN` past the vocabulary."""
-    inside = columns < covered
-    class_ = tl.load(token_class + columns, mask=inside, other=0).to(tl.int32)
-    # The tables keep every class within its row; the mask is a second safeguard.
-    return tl.load(
-        needed_cells + class_, mask=inside & (class_ >= 0) & (class_ < classes), other=FORBIDDEN
-    )
-
-
 @triton.jit(do_not_specialize=["step", "num_constraints"])
 def mask_kernel(
     logits, logits_stride, width, covered, states, constraints, remaining, step,
-    token_class, token_class_stride, needed_cells, least, cell_start, row_start, num_rows,
-    num_classes, num_constraints, error,
+    token_class, token_class_stride, class_row, needed_cells, least, cell_start, row_start,
+    num_rows, num_classes, num_constraints, error,
     HAS_REMAINING: tl.constexpr, STEP_IS_TENSOR: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Mask one block of one row."""
@@ -102,10 +91,12 @@ def mask_kernel(
         fault = tl.where(known, nothing, NO_SUCH_STATE).to(tl.int64)
         note(error, fault, batch_row, now, state)
     columns = block * BLOCK + tl.arange(0, BLOCK)
-    need = needed_by(
-        columns, covered, token_class + which * token_class_stride,
-        tl.load(num_classes + which), needed_cells + cell,
-    )  # fmt: skip
+    inside = columns < covered
+    token_class += tl.load(class_row + which) * token_class_stride
+    class_ = tl.load(token_class + columns, mask=inside, other=0).to(tl.int32)
+    # The tables keep every class within its row; the mask is a second safeguard.
+    inside &= (class_ >= 0) & (class_ < tl.load(num_classes + which))
+    need = tl.load(needed_cells + cell + class_, mask=inside, other=FORBIDDEN)
     tl.store(
         logits + batch_row * logits_stride + columns,
         float("-inf"),
@@ -139,8 +130,8 @@ def launch_mask(
         logits, logits.stride(0), width, min(width, tables.token_class.shape[1]),
         states.contiguous(), constraint.contiguous(),
         states if remaining is None else remaining.contiguous(), step,
-        tables.token_class, tables.token_class.stride(0), tables.needed, tables.least,
-        tables.cell_start, tables.row_start, tables.num_rows, tables.num_classes,
+        tables.token_class, tables.token_class.stride(0), tables.class_row, tables.needed,
+        tables.least, tables.cell_start, tables.row_start, tables.num_rows, tables.num_classes,
         len(tables.num_rows), error,
         HAS_REMAINING=remaining is not None, STEP_IS_TENSOR=isinstance(step, Tensor), BLOCK=BLOCK,
         num_warps=8, enable_fp_fusion=False,

@@ -16,8 +16,8 @@ They need nothing. A budget does not change which texts are possible within it, 
 must begin to close them.
 
 Far from the end a budget removes nothing, and the mask is the machine's own. Near the end a mask is
-computed id by id when it is first asked for (`FittingWords`), about 80 µs at 131,072 tokens, and
-kept; 64 MB of them.
+computed id by id when it is first asked for (`FittingWords`), in about 80 µs at 131,072 tokens; up
+to 64 MB of them are kept.
 """
 
 from __future__ import annotations

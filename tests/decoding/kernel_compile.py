@@ -13,13 +13,12 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from explorer.decoding.sampling.fused import step_kernel
 from explorer.tokens.masks.kernels import mask_kernel, words_kernel
 
 TYPES = {
     "logits": "*bf16",
     "token_class": "*i16",
-    **dict.fromkeys(["needed_cells", "targets", "least"], "*i32"),
+    **dict.fromkeys(["needed_cells", "least"], "*i32"),
     **dict.fromkeys(
         [
             "logits_stride",
@@ -27,13 +26,9 @@ TYPES = {
             "covered",
             "token_class_stride",
             "num_constraints",
-            "eos",
-            "top_k",
         ],
         "i32",
     ),
-    **dict.fromkeys(["seed_low", "seed_high", "top_p"], "i64"),
-    **dict.fromkeys(["temperature", "min_below"], "fp32"),
 }
 
 
@@ -57,8 +52,3 @@ for limited, tensor in ((True, True), (False, True), (True, False))[: None if ev
         step="*i64" if tensor else "i32",
     )
 compile_for_hopper(words_kernel, {"BLOCK": 4096}, words="*i32", words_stride="i32", num_words="i32")
-for greedy, top_k, top_p in ((False, True, True), (False, True, False), (False, False, False),
-                             (True, False, False))[: None if every else 1]:  # fmt: skip
-    compile_for_hopper(
-        step_kernel, {"GREEDY": greedy, "TOP_K": top_k, "TOP_P": top_p, "BLOCK": 4096}
-    )
