@@ -9,8 +9,9 @@ What is timed is one step's masking of a batch, in place, from states to masked 
   library takes), copied to the device, and applied there by the library's own kernel.
 - *floor*: negating the same logits in place, an elementwise kernel that reads and writes each once.
 
-Also ours: the *reference* in plain torch, and the whole step, which draws and advances as well. Rows stand at different places of one text, so that
-their masks differ. Before anything is timed, all engines must have masked alike.
+Also ours: the *reference* in plain torch, and the whole step, which draws and advances as well.
+Rows stand at different places of one text, so that their masks differ. Before anything is timed,
+all engines must have masked alike.
 
 Without a CUDA device everything runs on the CPU, in batches of 1 and 16, and the result says so:
 there, no copy is in the peers' path, and ours is the path of kept rows.
