@@ -23,7 +23,6 @@ TYPES = {
         [
             "logits_stride",
             "width",
-            "covered",
             "token_class_stride",
             "num_constraints",
         ],

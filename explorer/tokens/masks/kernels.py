@@ -71,7 +71,7 @@ def note(error, fault, batch_row, step, state):
 
 @triton.jit(do_not_specialize=["step", "num_constraints"])
 def mask_kernel(
-    logits, logits_stride, width, covered, states, constraints, remaining, step,
+    logits, logits_stride, width, states, constraints, remaining, step,
     token_class, token_class_stride, class_row, needed_cells, least, cell_start, row_start,
     num_rows, num_classes, num_constraints, error,
     HAS_REMAINING: tl.constexpr, STEP_IS_TENSOR: tl.constexpr, BLOCK: tl.constexpr,
@@ -91,7 +91,7 @@ def mask_kernel(
         fault = tl.where(known, nothing, NO_SUCH_STATE).to(tl.int64)
         note(error, fault, batch_row, now, state)
     columns = block * BLOCK + tl.arange(0, BLOCK)
-    inside = columns < covered
+    inside = (columns < width) & (columns < token_class_stride)  # As many as there are ids.
     token_class += tl.load(class_row + which) * token_class_stride
     class_ = tl.load(token_class + columns, mask=inside, other=0).to(tl.int32)
     # The tables keep every class within its row; the mask is a second safeguard.
@@ -127,7 +127,7 @@ def launch_mask(
     if batch == 0:
         return logits
     mask_kernel[(batch, triton.cdiv(width, BLOCK))](
-        logits, logits.stride(0), width, min(width, tables.token_class.shape[1]),
+        logits, logits.stride(0), width,
         states.contiguous(), constraint.contiguous(),
         states if remaining is None else remaining.contiguous(), step,
         tables.token_class, tables.token_class.stride(0), tables.class_row, tables.needed,
