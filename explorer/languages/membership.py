@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
 
-from explorer.alphabet import shown_letters
+from explorer.alphabet import shown_letters, without_letters
 from explorer.automata.discovered.discover import PAIRED, discover, small_or_discovered
 from explorer.automata.machine import ByteMachine
 from explorer.automata.tree.build import build_over_tokens, texts_are_those_of, texts_of
@@ -83,7 +83,7 @@ class Membership:
         if not self._asked:
             return accepts(self.machine, text)
         told = self.source.by_parts(lambda part: self._asked[id(part)].has(text))
-        return bool(told) and any_text().accepts(text)
+        return bool(told) and any_text().accepts(without_letters(text))
 
     def check(self, text: bytes) -> None:
         """Raise an error at the first wrong character of a text that is not a word.
@@ -105,7 +105,7 @@ class Membership:
         if len(self._asked) > 1 or not needed:
             with suppress(BudgetExceeded):
                 check_word(self._small_machine, text)
-        check_word(any_text(), text)
+        check_word(any_text(), without_letters(text))
         refusals: list[ConstraintError] = []
         for part in needed:
             try:

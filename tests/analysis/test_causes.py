@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 
 import pytest
 
@@ -196,3 +197,16 @@ def test_reasoning_is_what_all_that_was_offered_begins(offered: str | int, reaso
     if isinstance(offered, str):
         text = explain_text(explorer.json_schema(PERSON), offered).cause
         assert (text is not None) == reasons
+
+
+@pytest.mark.parametrize("number", ["0.7", "0.10", "1e400", "-2.5E-3"])
+def test_a_number_with_a_fraction_in_the_schema_stays_as_it_is_written(number: str) -> None:
+    """The place of the number decides nothing: it only stands in the schema that is changed."""
+    schema = (
+        '{"type": "object", "properties": {"p": {"type": "boolean", "default": %s}},'
+        ' "required": ["p"], "additionalProperties": false}' % number
+    )
+    why = explain_text(explorer.json_schema(schema), "{}")
+    assert "The schema allows it without /required." in why.paragraph
+    changed = why.cause and why.cause.constraint
+    assert changed is not None and str(Decimal(number)) in changed.source.text

@@ -32,6 +32,7 @@ from typing import Literal as OneOf
 
 from msgspec import Struct, json, structs
 
+from explorer.alphabet import shown_letters
 from explorer.automata.machine import Dfa, Nfa
 from explorer.automata.tree.changes import Changeable
 from explorer.automata.tree.charset import CharSet, character
@@ -558,12 +559,15 @@ class Source(Changeable, ABC):
         """The source that a person wrote, for kinds that are offered; or an `ExplorerError`."""
         raise NotImplementedError
 
-    def parse(self, text: str) -> object:
+    def parse(self, data: bytes) -> object:
         """The meaning of a word of the language to a program; by default the text itself, which a
         model has written: nothing of it is ever evaluated. An `ExplorerError` says that the text
         has no value, for a reason that no automaton can see.
+
+        Args:
+            data: The bytes of the word, with control tokens as letters.
         """
-        return text
+        return shown_letters(data)
 
     @cached_property
     def children(self) -> tuple[Source, ...]:

@@ -279,5 +279,5 @@ def _greedy(lm: LanguageModel, prompt: Prompt, source: Aliases | Choice) -> Scor
     trace = Walk(lm, Constraint(source), prompt).run()
     steps = [step for step in trace.steps if step.data]
     values = tuple(step.log_prob_model or 0.0 for step in steps)
-    name = str(source.parse(trace.text))
+    name = str(source.parse(trace.text.encode()))
     return _scored(lm, name, trace.text, [step.token for step in steps], values)

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, Literal
 
-from explorer.alphabet import LETTER, shown_letters
+from explorer.alphabet import shown_letters
 from explorer.automata.discovered.discover import small_or_discovered
 from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.automata.tree.nodes import Node, Repeat, Source, Written, children, shape_of
@@ -409,8 +409,7 @@ def _phases_in(stretch: Stretch, data: bytes) -> Iterator[PhasePart]:
         content = next((e for e in each.inside if e.mark and e.mark.kind == "content"), each)
         source = content.mark and content.mark.source
         text = shown_letters(written := data[content.begin : content.end])
-        has_value = source is not None and not parts and LETTER not in written
-        value = source.parse(text) if has_value and source is not None else text
+        value = text if source is None or parts else source.parse(written)
         yield PhasePart(mark.name, text, value, each.begin, each.end, parts)
 
 
@@ -447,7 +446,7 @@ def parsed_word(source: Source, data: bytes) -> object:
         ExplorerError: The text has no value.
     """
     if not has_phases(source):
-        return source.parse(shown_letters(data))
+        return source.parse(data)
     whole = phase_net(source).division(data, whole=True)
     return () if whole is None else tuple(_phases_in(whole, data))
 

@@ -176,19 +176,19 @@ class XmlArguments(Source):
         tree = self._laid(marks, json_first=True)
         return PartNet(tree, lambda node: marks.get(id(node), ()))
 
-    def parse(self, text: str) -> dict[str, object]:
+    def parse(self, data: bytes) -> dict[str, object]:
         """The arguments by name: the text itself for strings, else the value of the JSON."""
-        whole = self._division.division(data := text.encode(), whole=True)
+        whole = self._division.division(data, whole=True)
         if whole is None:
             raise ConstraintError("The text does not divide into parameters.")
         parsed: dict[str, object] = {}
         name = ""
         for each in whole.inside:
-            read, mark = data[each.begin : each.end].decode(), each.mark
+            read, mark = data[each.begin : each.end], each.mark
             if mark is None or mark.kind == "name":
-                name = read
+                name = read.decode()
             else:
-                value = read if mark.source is None else mark.source.parse(read)
+                value = read.decode() if mark.source is None else mark.source.parse(read)
                 parsed[mark.name or name] = value
         return parsed
 

@@ -23,6 +23,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import ClassVar, Final, Self, cast
 
+from explorer.alphabet import shown_letters
 from explorer.arguments import instance, shown
 from explorer.automata.tree.nodes import Node, Source
 from explorer.errors import ConstraintError
@@ -120,16 +121,17 @@ class StructuralTag(Source):
         """The tree of the formats."""
         return self._reading.root
 
-    def parse(self, text: str) -> list[_Object]:
+    def parse(self, data: bytes) -> list[_Object]:
         """The parts of the text, in order.
 
         ``{"text": …}`` for free text, ``{"value": …}`` for the text of a schema, a pattern or a
         grammar, ``{"tag": name, "parts": […]}`` for a tag. Fixed text is not a part.
         """
-        whole = self._division.division(data := text.encode(), whole=True)
+        shown_data = shown_letters(data).encode()
+        whole = self._division.division(shown_data, whole=True)
         if whole is None:
             raise ConstraintError("The text does not divide into the parts of the structural tag.")
-        return [*_parts(whole, data)]
+        return [*_parts(whole, shown_data)]
 
     def fields(self) -> dict[str, object]:
         """The JSON, and how it is read."""
@@ -189,12 +191,13 @@ class StructuralTag(Source):
 def _parts(stretch: Stretch, data: bytes) -> Iterator[_Object]:
     """The parts inside a stretch of a text."""
     for each in stretch.inside:
-        mark, text = each.mark, data[each.begin : each.end].decode()
+        mark, written = each.mark, data[each.begin : each.end]
+        text = written.decode()
         if mark is None or mark.kind == "turn":
             yield from _parts(each, data) if text else ()
         elif mark.kind == "tag":
             yield {"tag": mark.name, "parts": [*_parts(each, data)]}
         elif mark.source is not None:
-            yield {"value": mark.source.parse(text)}
+            yield {"value": mark.source.parse(written)}
         elif mark.kind == "value" or len(text) > mark.behind:
             yield {"text": text[: len(text) - mark.behind]}

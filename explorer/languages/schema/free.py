@@ -118,9 +118,9 @@ class FreeJson(Source):
         whole = f"#/$defs/{self.max_object_depth},{self.max_array_depth}"
         return {"$ref": whole, "$defs": values}
 
-    def parse(self, text: str) -> object:
+    def parse(self, data: bytes) -> object:
         """The value that a JSON text stands for, as `json.loads` gives it."""
-        return value_of_json(text)
+        return value_of_json(data.decode())
 
     def fields(self) -> dict[str, object]:
         """The limits."""

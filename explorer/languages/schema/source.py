@@ -73,6 +73,7 @@ from explorer.languages.schema.reading.text import (
     as_python,
     indented,
     is_response_format,
+    json_of,
     read_schema,
     repeated_names,
     requested_schema,
@@ -244,9 +245,9 @@ class JsonSchema(Source):
         closed = ClosedSchema(self.options, meter, once)
         return self._noting(closed.sets, lambda: closed.whole(self.parsed, self.remote_schemas))
 
-    def parse(self, text: str) -> object:
+    def parse(self, data: bytes) -> object:
         """The value that a JSON text stands for, as `json.loads` gives it."""
-        return value_of_json(text)
+        return value_of_json(data.decode())
 
     def locate(
         self, data: bytes, byte: int | None = None, rest: bytes = b""
@@ -285,7 +286,7 @@ class JsonSchema(Source):
             The bytes; ``None`` if no word begins so, or there is no such schema.
         """
         try:
-            given = self.schema if schema is None else indented(text_of_data(schema))
+            given = self.schema if schema is None else indented(json_of(schema))
             changed = replace(self, schema=given, options=replace(self.options, **options))
             machine = _machine_of(changed)
             state = after_text(machine, text)
@@ -309,7 +310,7 @@ class JsonSchema(Source):
         for change, options in relaxed_options(self.options, labels):
             yield change, replace(self, options=options)
         for change, schema in relaxed_keywords(self.parsed, labels):
-            changed = replace(self, schema=indented(text_of_data(schema)))
+            changed = replace(self, schema=indented(json_of(schema)))
             yield change, changed
             if change.cause == UNKNOWN_PROPERTY:  # It may also come before required properties.
                 remedy = f'{change.remedy[:-1]}, and with property_order="any".'

@@ -122,10 +122,9 @@ class Union(Several):
         """Alternatives."""
         return Branch(0, 0, trees)
 
-    def parse(self, text: str) -> object:
+    def parse(self, data: bytes) -> object:
         """The value that the first part which accepts the text gives it."""
-        data = text.encode()
-        return next(part for part in self._texts if part.has(data)).source.parse(text)
+        return next(part for part in self._texts if part.has(data)).source.parse(data)
 
     @cached_property
     def _texts(self) -> tuple[Membership, ...]:
@@ -166,9 +165,9 @@ class Intersection(Pair):
         """Whether both parts have a text."""
         return has(self.left) and has(self.right)
 
-    def parse(self, text: str) -> object:
+    def parse(self, data: bytes) -> object:
         """The value of the word for the left part."""
-        return self.left.parse(text)
+        return self.left.parse(data)
 
 
 @register("difference")
@@ -190,9 +189,9 @@ class Difference(Pair):
         """Whether the left part has a text and the right one does not."""
         return has(self.left) and not has(self.right)
 
-    def parse(self, text: str) -> object:
+    def parse(self, data: bytes) -> object:
         """The value of the word for the left part."""
-        return self.left.parse(text)
+        return self.left.parse(data)
 
 
 @register("complement")
@@ -346,9 +345,9 @@ class Healed(Combination):
         named = Written(0, 0, before, label="the end of the prompt")
         return Concat(0, 0, (named, trees[0]))
 
-    def parse(self, text: str) -> object:
+    def parse(self, data: bytes) -> object:
         """The value of the text after the prompt."""
-        return self.part.parse(text.removeprefix(self.prefix))
+        return self.part.parse(data.removeprefix(self.prefix.encode()))
 
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:

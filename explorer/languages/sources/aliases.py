@@ -56,9 +56,9 @@ class Aliases(Source):
                 options.append(Written(start, end, node, label=f"choice `{name}`"))
         return options[0] if len(options) == 1 else Branch(0, len(self.text), tuple(options))
 
-    def parse(self, text: str) -> str:
+    def parse(self, data: bytes) -> str:
         """The name that a text stands for."""
-        return self._names[text]
+        return self._names[data.decode()]
 
     @cached_property
     def _names(self) -> dict[str, str]:

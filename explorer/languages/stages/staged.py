@@ -83,11 +83,11 @@ class Staged(Combination):
         kept = self.stage.kept(Meter()) if isinstance(self.stage, TextStage) else None
         return None if kept is None else Imported("restrict", kept)
 
-    def parse(self, text: str) -> object:
+    def parse(self, data: bytes) -> object:
         """The part's value of the text, as it was before this stage."""
         if self.on and isinstance(self.stage, TextStage):
-            text = self.stage.original(self.part.tree, text)
-        return self.part.parse(text)
+            data = self.stage.original(self.part.tree, data.decode()).encode()
+        return self.part.parse(data)
 
     def fields(self) -> dict[str, object]:
         """The stage, and whether it is on."""

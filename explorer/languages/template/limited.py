@@ -59,9 +59,9 @@ class Limited(Source):
         """The syntax tree of the part, with a limit around it."""
         return TokenLimit(0, 0, replace(self.part.tree, child=0), self.most)
 
-    def parse(self, text: str) -> object:
+    def parse(self, data: bytes) -> object:
         """The value of the text for the part."""
-        return self.part.parse(text)
+        return self.part.parse(data)
 
     def fields(self) -> dict[str, object]:
         """The limit."""

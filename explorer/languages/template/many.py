@@ -118,9 +118,9 @@ class Many(Source):
 
         return replace(part, body=Deferred(part.start, part.end, make))
 
-    def parse(self, text: str) -> list[object]:
+    def parse(self, data: bytes) -> list[object]:
         """The parsed value of each repetition; see `stretches` for the division."""
-        return [self.part.parse(data.decode()) for data in self.stretches(text.encode())]
+        return [self.part.parse(stretch) for stretch in self.stretches(data)]
 
     def stretches(self, data: bytes) -> list[bytes]:
         """The bytes of each repetition; from the left, each takes as much as it can."""

@@ -92,16 +92,16 @@ class Template(Source):
             return nodes[0] if nodes else Empty(0, 0)
         return Concat(0, len(self.text), tuple(nodes))
 
-    def parse(self, text: str) -> dict[str, object]:
+    def parse(self, data: bytes) -> dict[str, object]:
         """The parsed value of each part by name.
 
         Where a text can be divided in several ways, each part from the left takes the longest
         stretch with which the rest still fits (`explorer.languages.template.many`).
         """
-        stretches = split(self._pieces, text.encode())[1::2]
+        stretches = split(self._pieces, data)[1::2]
         return {
-            name: part.parse(data.decode())
-            for name, part, data in zip(self.names, self.parts, stretches, strict=True)
+            name: part.parse(stretch)
+            for name, part, stretch in zip(self.names, self.parts, stretches, strict=True)
         }
 
     @cached_property

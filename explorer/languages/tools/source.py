@@ -18,7 +18,7 @@ class ToolsTag(StructuralTag):
     kind: ClassVar[str] = "tools"
     plain_text: ClassVar[bool] = False
 
-    def parse(self, text: str) -> dict[str, Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def parse(self, data: bytes) -> dict[str, Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
         """The calls, the answer and the reasoning of a text.
 
         Returns:
@@ -27,7 +27,7 @@ class ToolsTag(StructuralTag):
             ``reasoning``, a text.
         """
         conversation: dict[str, Any] = {"reasoning": "", "calls": [], "answer": ""}
-        _gather(super().parse(text), conversation)
+        _gather(super().parse(data), conversation)
         answer = conversation["answer"]
         if conversation["calls"] and isinstance(answer, str) and not answer.strip():
             conversation["answer"] = ""  # Only white space between the calls.

@@ -145,11 +145,11 @@ class JsonType(DescribedType):
         part = JsonSchema.of(schema, **options)
         return cls(part, type_name(described), declaration, notes, described, adapter)
 
-    def parse(self, text: str) -> object:
+    def parse(self, data: bytes) -> object:
         """An instance of the type; plain data if the type is not known."""
         if self.adapter is None:
-            return self.part.parse(text)
-        return value_of(self.described, self.adapter, text)
+            return self.part.parse(data)
+        return value_of(self.described, self.adapter, data.decode())
 
     def knowing(self, described: object) -> Self:
         """This source with the type and its pydantic adapter."""
@@ -230,7 +230,7 @@ class CallType(DescribedType):
             )
         return cls(source, type_name(described), declaration, checks_of(described), shape)
 
-    def parse(self, text: str) -> object:
+    def parse(self, data: bytes) -> object:
         """An instance of the type."""
         if self.shape is None:
             raise ConstraintError(
@@ -238,7 +238,7 @@ class CallType(DescribedType):
                 remedy='Parse with from_type(T, style="python").',
             )
         try:
-            return self.shape.value(ast.parse(text, mode="eval").body)
+            return self.shape.value(ast.parse(data.decode(), mode="eval").body)
         except OtherShape as error:
             raise ConstraintError(
                 f"The text is not a value of {self.name}.", remedy="Report it with the type."

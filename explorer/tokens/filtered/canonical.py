@@ -84,11 +84,17 @@ def _check_texts(rules: Rules, machine: ByteMachine | None, meter: Meter) -> Non
         meter: Watches the limits of the search over the characters of the texts.
 
     Raises:
-        ConstraintError: The constraint itself says where tokens end.
+        ConstraintError: The constraint itself says where tokens end, or asks for control tokens.
         UnsupportedTokenizer: The tokenizer's normalizer changes some text of the constraint, or a
             text may hold an added token.
         BudgetExceeded: The search reached a limit.
     """
+    if machine is not None and machine.reads_letters:
+        raise ConstraintError(
+            "This constraint asks for control tokens, and a tokenizer writes none for a text; the "
+            "canonical filter follows texts alone.",
+            remedy="Leave out canonical(...), or compile the text between the control tokens alone.",
+        )
     if machine is not None and machine.over_tokens:
         raise ConstraintError(
             "This constraint says itself where tokens end, which the canonical filter would have "

@@ -163,7 +163,7 @@ def test_nothing_is_called_but_the_constructors_of_the_type() -> None:
     # The reader alone refuses them too, whatever the constraint would let through.
     for text in ("Hero(name='a', weapon=open('x'))", "Tree(value=1)", "Hero(name='a', other=1)"):
         with pytest.raises(ConstraintError, match="not a value of Hero"):
-            hero.source.parse(text)
+            hero.source.parse(text.encode())
 
 
 def test_a_recursive_type_is_followed_to_a_depth() -> None:
