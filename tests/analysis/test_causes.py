@@ -203,8 +203,8 @@ def test_reasoning_is_what_all_that_was_offered_begins(offered: str | int, reaso
 def test_a_number_with_a_fraction_in_the_schema_stays_as_it_is_written(number: str) -> None:
     """The place of the number decides nothing: it only stands in the schema that is changed."""
     schema = (
-        '{"type": "object", "properties": {"p": {"type": "boolean", "default": %s}},'
-        ' "required": ["p"], "additionalProperties": false}' % number
+        f'{{"type": "object", "properties": {{"p": {{"type": "boolean", "default": {number}}}}},'
+        ' "required": ["p"], "additionalProperties": false}'
     )
     why = explain_text(explorer.json_schema(schema), "{}")
     assert "The schema allows it without /required." in why.paragraph

@@ -93,7 +93,7 @@ def _check_texts(rules: Rules, machine: ByteMachine | None, meter: Meter) -> Non
         raise ConstraintError(
             "This constraint asks for control tokens, and a tokenizer writes none for a text; the "
             "canonical filter follows texts alone.",
-            remedy="Leave out canonical(...), or compile the text between the control tokens alone.",
+            remedy="Leave out canonical(...), or compile the texts between them alone.",
         )
     if machine is not None and machine.over_tokens:
         raise ConstraintError(
