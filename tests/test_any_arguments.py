@@ -1,9 +1,9 @@
 """Every public callable with values of every kind: a success or an error of ours, nothing else.
 
-The rows of `test_wrong_arguments` say what a message must hold; here nothing is said but that no
-exception comes from inside. The callables are found by looking, so that a new one is tested at
-once; a parameter whose name is new needs a usable value in `USABLE`. What may come out besides our
-own errors: the system's errors about a file.
+One value is wrong everywhere, and is refused by its name or the parameter's, with a remedy. The
+sentences about other wrong values are in `tests/data/sentences.txt`. The callables are found by
+looking, so that a new one is tested at once; a parameter whose name is new needs a usable value in
+`USABLE`. What may come out besides our own errors: the system's errors about a file.
 """
 
 from __future__ import annotations
@@ -31,12 +31,47 @@ from explorer.errors import ExplorerError
 from explorer.languages.grammar.parts import rule
 from explorer.languages.stages.normalized import ValidUtf8
 from explorer.tokens.schemes.terminals import FLAT_OBJECT
-from tests.decoding.models import hash_model
+from tests.decoding.models import Fixed, hash_model
 
 
 class NoRepr:
     def __repr__(self) -> str:
         raise ZeroDivisionError("no repr")
+
+
+class Odd:
+    """A value that nothing takes."""
+
+    def __repr__(self) -> str:
+        return "<odd>"
+
+
+class Raises(list[Any]):
+    """A list that cannot be iterated, nor counted."""
+
+    def __iter__(self) -> Any:
+        raise ZeroDivisionError
+
+    def __len__(self) -> int:
+        raise ZeroDivisionError
+
+
+class RaisesItems(dict[str, Any]):
+    """A mapping that cannot be read."""
+
+    def items(self) -> Any:
+        raise ZeroDivisionError
+
+    def keys(self) -> Any:
+        raise ZeroDivisionError
+
+    def __iter__(self) -> Any:
+        raise ZeroDivisionError
+
+
+def raises_later() -> Iterator[int]:
+    yield 0
+    raise ZeroDivisionError
 
 
 def refuse(*_: object) -> Any:
@@ -207,7 +242,9 @@ def wrong() -> list[Any]:
         None, True, -1, 0, 7, 2**31, 2**64, 10**30, 10**5000, 1.5, float("nan"), float("inf"), 1j,
         "", "wrong", "\ud800", "a" * 10_000, b"", b"\xff\x00", bytearray(b"a"),
         [], [None], [-1], [2**70], ["a"], [b"a"], [[1]], [1.5], (), {}, {"a": 1}, {0: b"a"}, {3},
-        object(), NoRepr(), [NoRepr()], int, len, Path("no"), iter([1, 2]), (x for x in "ab"),
+        Raises([0]), raises_later(), RaisesItems(type="string"), {"enum": Raises([1])},
+        torch.zeros((), device="meta"), object(), NoRepr(), [NoRepr()], int, len,
+        Path("no"), iter([1, 2]), (x for x in "ab"),
         range(3), slice(1), np.array(3), np.array("x"), np.array([1.5]), np.zeros((2, 2)),
         np.array([None]), np.zeros(0), torch.tensor(3), torch.zeros(0), torch.zeros(2, 2),
         TouchyInt(1), TouchyFloat(0.5), TouchyStr("foo"), [TouchyInt(1)], [TouchyStr("foo")],
@@ -236,6 +273,14 @@ CALLED_BACK = {"until", "progress", "where"}
 LEFT_OUT = {
     "load_model", "from_tokenizer", "from_file", "from_fsm", "from_fst", "TokenDFA", "Trace",
     "request", "errors", "mask_reference_", "canonical", "get_state", "close", "subscribe",
+}  # fmt: skip
+
+
+# What the engine hands to itself, or any entry of a listing, is not looked at.
+TAKEN = {
+    "dfa.marks.state", "dfa.marks.token", "dfa.of_constraint.constraint", "dfa.refusal.state",
+    "dfa.refusal.token", "dfa.text_to.state", "lazy.with_reason.reason", "run.traps_ahead.entries",
+    "toy.encode_prompt.prompt",
 }  # fmt: skip
 
 
@@ -289,8 +334,8 @@ def parameters(name: str) -> list[inspect.Parameter]:
     ]
 
 
-def call(name: str, odd: dict[str, Any]) -> None:
-    """Call something with some odd arguments, the others usable."""
+def call(name: str, odd: dict[str, Any], *, caught: bool = True) -> None:
+    """Call something with some odd arguments, the others usable; errors of ours may be caught."""
     positional: list[Any] = []
     named: dict[str, Any] = {}
     for parameter in parameters(name):
@@ -308,6 +353,8 @@ def call(name: str, odd: dict[str, Any]) -> None:
             del result  # A processor that was made and never called warns when it goes.
     except ExplorerError as error:
         assert error.message and error.evidence is not None
+        if not caught:
+            raise
     except Exception as error:
         text = ", ".join(f"{key}={type(value).__name__}" for key, value in odd.items())
         raise AssertionError(f"{name}({text}) raises {type(error).__name__}: {error}") from error
@@ -354,6 +401,46 @@ def test_the_callables_are_found() -> None:
 def test_any_value_anywhere_is_our_error_or_a_success() -> None:
     draw = random.Random(0)
     assert not faults(draw.sample(all_calls(), 1_200))
+
+
+def refusal(name: str, odd: dict[str, Any]) -> ExplorerError | None:
+    try:
+        call(name, odd, caught=False)
+    except ExplorerError as error:
+        return error
+    return None
+
+
+def odd_is_refused(name: str, parameter: inspect.Parameter) -> bool:
+    """Whether a value that nothing takes is refused by name, and with a remedy.
+
+    Where the usable values do not go together, that is said first.
+    """
+    error = refusal(name, {parameter.name: Odd()})
+    if error is None:
+        return False
+    if "odd" in error.message.lower() or parameter.name in error.message:
+        return error.remedy.endswith(".") and len(error.remedy) > 5
+    return str(error) == str(refusal(name, {}))
+
+
+@pytest.mark.usefixtures("empty")
+def test_what_nothing_takes_is_refused_by_name_everywhere() -> None:
+    every = [(name, parameter) for name in callables() for parameter in parameters(name)]
+    taken = {f"{name}.{given.name}" for name, given in every if not odd_is_refused(name, given)}
+    # Traps that were found before need no budget.
+    assert taken - {"run.traps.budget"} == TAKEN
+
+
+def test_what_is_exact_is_taken() -> None:
+    dfa, masks, one = things()["dfa"], things()["masks"], np.int64(0)
+    assert dfa.allowed(one).tolist() == dfa.allowed(0).tolist() == masks.allowed(0, one).tolist()
+    assert dfa.step(one, np.int32(0)) == dfa.step(0, 0)
+    vocabulary, constraint = things()["vocabulary"], things()["constraint"]
+    assert explorer.Session.from_ids(vocabulary, constraint, torch.tensor([0, 1])).text == "foo"
+    odd = Fixed(vocabulary, Reading(torch.zeros(5)), torch.tensor([1, 2]))
+    assert explorer.Session(odd, constraint).trace.prompt_ids == (1, 2)
+    assert explorer.Vocabulary.from_bytes((b"a" for _ in range(1)), eos_ids=1).eos_ids == (1,)
 
 
 def test_values_whose_methods_raise_are_plain_values() -> None:

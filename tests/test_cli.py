@@ -15,7 +15,7 @@ import pytest
 
 import explorer
 from explorer import TokenDFA, Vocabulary, cli
-from explorer.cli import answers, demo
+from explorer.cli import demo
 
 ROOT = Path(__file__).resolve().parent.parent
 TOKENIZER = demo.shipped_tokenizer()
@@ -203,20 +203,6 @@ def test_a_terminal_that_knows_ascii_only_shows_escapes(tokenizer: Path) -> None
     )
     assert done.returncode == 0, done.stderr
     assert b"\\xe9|foo" in done.stdout
-
-
-def test_half_a_character_is_shown_as_bytes() -> None:
-    assert [answers.show(data) for data in (b"a\n", b"\xf0\x9f", None)] == [
-        "'a\\n'",
-        "<F0><9F>",
-        "<not text>",
-    ]
-
-
-def test_a_walk_says_where_no_token_goes_on() -> None:
-    vocabulary = Vocabulary.from_bytes([b"a", b"b", None], eos_ids=[2])
-    dfa = explorer.compile(explorer.regex("ab*"), vocabulary)
-    assert "no allowed token goes on with the text" in list(answers.walk_lines(dfa, "ba"))[-1]
 
 
 def test_standard_output_may_be_any_stream(tokenizer: Path) -> None:

@@ -80,41 +80,6 @@ def test_what_is_wrong_is_shown(schema: str, says: str, tmp_path: Path, capsys: 
         assert says in capsys.readouterr().err
 
 
-TREE: dict[str, Any] = {
-    "$ref": "#/$defs/t",
-    "$defs": {
-        "t": {
-            "type": "object",
-            "properties": {"a": {"type": "null"}, "t": {"$ref": "#/$defs/t"}},
-            "additionalProperties": False,
-        }
-    },
-}
-
-
-@pytest.mark.parametrize(
-    ("options", "prefix", "token", "status"),
-    [
-        ([], '{"t":{"t":', "{", 0),
-        (["--max-depth", "1"], '{"t":', "{", 0),
-        (["--max-depth", "1"], '{"t":{', '"', 1),
-        (["--property-order", "any"], '{"t":{},', '"', 0),
-        (["--property-order", "schema"], '{"t":{}', ",", 1),
-        (["--whitespace", "flexible"], '{"t":', " ", 0),
-        (["--whitespace", "compact"], '{"t":', " ", 1),
-        (["--escapes", "any"], "{", '"', 0),
-        (["--free-depth", "1"], "{", '"', 0),
-    ],
-)
-def test_options_say_how_values_are_written(
-    options: list[str], prefix: str, token: str, status: int, tmp_path: Path
-) -> None:
-    path = tmp_path / "tree.json"
-    path.write_text(json.dumps(TREE))
-    words = ["why", "--json-schema", str(path), "--tokenizer", TOKENIZER, "--prefix", prefix]
-    assert cli.main([*words, f"--token={token}", *options]) == status
-
-
 def test_free_depth_and_escapes_are_options_too(tmp_path: Path) -> None:
     path = tmp_path / "list.json"
     path.write_text('{"type": "array"}')

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
 import explorer
 from explorer.analysis.ahead import Ahead
@@ -18,7 +16,6 @@ from explorer.decoding.models.huggingface import HuggingFaceModel
 from explorer.decoding.models.model import EachLanguageModel
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import ExplorerError
-from tests.analysis.table_model import TableModel
 from tests.decoding.models import KINDS, LINEAR, WITHOUT_CACHE, hash_model, language_model
 
 STOPS = explorer.choice([" New York", " Boston"])
@@ -194,17 +191,3 @@ def test_a_step_does_not_wait_for_it() -> None:
     stepped.set()
     thread.join(30)
     assert answers == [expected]  # It is about the place where it was asked.
-
-
-class Broken(TableModel):
-    """A model that reads several tokens in one pass, and cannot."""
-
-    def read_each(self, tokens: Sequence[int], following: Sequence[int]) -> Tensor:
-        raise ValueError("no memory")
-
-
-def test_an_error_of_the_model_is_ours() -> None:
-    vocabulary = explorer.Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2])
-    session = Session(Broken(vocabulary, lambda _: {"a": 0.5}), explorer.regex("a+b"))
-    with pytest.raises(ExplorerError, match="no memory"):
-        session.ahead()

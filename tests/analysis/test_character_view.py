@@ -8,7 +8,6 @@ import sys
 import numpy as np
 import pytest
 
-from explorer.analysis.characters.display import show_characters
 from explorer.analysis.characters.view import ROOM, Characters
 from explorer.automata.tree.charset import char_set
 from explorer.languages.constraint import regex
@@ -71,11 +70,3 @@ def test_more_ranges_than_there_is_room_for_at_first() -> None:
     codes = range(0x4E00, 0x4E00 + 3 * ROOM, 2)
     dfa = regex(f"[{''.join(map(chr, codes))}]").dfa
     assert Characters(dfa).expected(0) is char_set((code, code) for code in codes)
-
-
-def test_a_few_signs_are_named_one_by_one() -> None:
-    """`')' to '+'` hides the star; a long run of signs stays a range."""
-    digits_and_signs = char_set([(40, 43), (45, 57)])
-    assert show_characters(digits_and_signs) == "'(', ')', '*', '+', '-', '.', '/' or 0-9"
-    assert show_characters(char_set([(33, 126)])) == "'!' to '~'"
-    assert show_characters(char_set([(97, 122), (0xE0, 0xFF)])) == "a-z or à-ÿ"

@@ -16,7 +16,6 @@ from explorer.analysis.explaining.explanation import explain
 from explorer.analysis.explaining.groups import MOST_GROUPS, MaskReasons, explain_all
 from explorer.analysis.verdict.background import background_of
 from explorer.analysis.verdict.verdict import STAGES
-from explorer.errors import ExplorerError
 from explorer.tokens.words import DEAD, FREE
 from tests.analysis.cases import build
 from tests.evidence import examples
@@ -180,15 +179,6 @@ def test_the_rest_of_a_character_is_named() -> None:
     assert said["the rest of <C3>: ä", "half a character"] == 2
     assert said["the rest of <C3>: ä", "a letter"] == 1
     assert said["only the end of text", "a letter"] == 1
-
-
-def test_probabilities_must_fit() -> None:
-    vocabulary = explorer.Vocabulary.from_bytes([b"a"], eos_ids=[1])
-    dfa = explorer.compile(explorer.regex("a"), vocabulary)
-    with pytest.raises(ExplorerError, match="do not fit"):
-        explain_all(dfa, 0, np.ones(1))
-    with pytest.raises(ExplorerError, match="no state"):
-        explain_all(dfa, 99)
 
 
 def test_a_real_vocabulary_adds_up(tekken_131k: explorer.Vocabulary) -> None:

@@ -25,7 +25,6 @@ from explorer.analysis.invasiveness.comparing import MeanInterval
 from explorer.automata.machine import Bool
 from explorer.decoding.models.model import Reading
 from explorer.decoding.speculation.own_first import own_first
-from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint
 from explorer.languages.grammar.shipped import shipped_grammar
 from explorer.tokens.token_dfa import TokenDFA
@@ -298,15 +297,3 @@ def test_a_table_shows_who_breaks_the_law() -> None:
     assert ours.bridges.mean > 0 and sum(table.outcomes.values()) == 24
     lines = str(table).splitlines()
     assert lines[2].startswith("ours") and "1.000 ±" in lines[2] and len(lines) == 4
-
-
-def test_what_cannot_be_compared_is_refused() -> None:
-    lm = HashModel(VOCABULARY)
-    with pytest.raises(ExplorerError, match="filters"):
-        own_first(lm, "", choice(WORDS), sampler=Sampler(1.0, top_k=3))
-    with pytest.raises(ExplorerError, match="seeds is 0"):
-        invasiveness(lm, "", choice(WORDS), seeds=0)
-    with pytest.raises(ExplorerError, match="There are no prompts"):
-        invasiveness_table(lm, [], choice(WORDS), {"ours": None})
-    with pytest.raises(ExplorerError, match="text is 7"):
-        retokenize(lm, "", 7)  # pyright: ignore[reportArgumentType]

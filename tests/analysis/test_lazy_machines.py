@@ -13,9 +13,7 @@ from explorer.analysis import Explanation, explain, explain_all, explain_trace, 
 from explorer.automata.machine import ByteMachine
 from explorer.budget import Budget
 from explorer.errors import BudgetExceeded, ExplorerError
-from explorer.tokens.lazy import Free
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.words import FREE
 from explorer.vocabulary import Vocabulary
 from tests.automata.discovered.beside import Renumbered
 from tests.decoding.patterns import random_pattern
@@ -159,13 +157,6 @@ def test_a_trace_of_a_lazy_machine_is_explained_with_the_closed_form() -> None:
     for k in range(5):
         wanted = words(session.explain(8, k))
         assert words(explain_trace(closed, session.trace, 8, k)) == wanted
-
-
-def test_without_a_constraint_there_is_nothing_to_explain() -> None:
-    with pytest.raises(ExplorerError, match="no constraint"):
-        explain(Free(HALF), FREE, 0)
-    with pytest.raises(ExplorerError, match="no constraint"):
-        machine_traps(Free(HALF))
 
 
 def test_searches_keep_to_their_budget() -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from explorer.analysis.explaining.searched import OverBudget, budget_sentence, sampler_sentence
-from explorer.decoding.sampling.sampler import SampledOut
+from explorer.analysis.explaining.searched import OverBudget, budget_sentence
 
 
 @pytest.mark.parametrize(
@@ -20,13 +19,3 @@ def test_what_remains_of_a_budget(needs: int, remain: int, said: str) -> None:
     found = budget_sentence(OverBudget(needs, remain))
     expected = f"It does not fit into the token budget: {said} A larger max_tokens allows it."
     assert found == expected
-
-
-@pytest.mark.parametrize(
-    ("kept", "said"), [(1.0, "top-k keeps 1 token here"), (40.0, "top-k keeps 40 tokens here")]
-)
-def test_how_many_tokens_a_filter_keeps(kept: float, said: str) -> None:
-    found = sampler_sentence(SampledOut("top_k", rank=50, probability=0.001, threshold=kept))
-    assert found == (
-        f"The sampler removes it: {said}, and it is number 50 with a probability of 0.001."
-    )

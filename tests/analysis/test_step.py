@@ -172,14 +172,6 @@ def test_padded_logits_are_beyond_the_vocabulary() -> None:
     assert explain_step(run, 9).stage == "beyond_vocabulary"
 
 
-def test_without_a_constraint_there_is_nothing_to_explain() -> None:
-    run = explorer.Session(TableModel(VOCABULARY, lambda _: {"a": 1.0}), None)
-    with pytest.raises(ExplorerError, match="no constraint"):
-        explain_step(run, "a")
-    with pytest.raises(ExplorerError, match="no constraint"):
-        reasons_at(run)
-
-
 def test_probabilities_of_a_model_are_those_of_its_logits() -> None:
     run = session(explorer.Sampler())
     found = explain_step(run, "c")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import explorer
-from explorer import Session, TokenDFA, Trace, Vocabulary, gen, literal, regex, template, terminals
+from explorer import Session, TokenDFA, Trace, Vocabulary, gen, literal, regex, template
 from explorer.alphabet import letter
 from explorer.analysis import explain_all, machine_traps
 from explorer.analysis.explaining.step import explain_recorded
@@ -43,33 +43,6 @@ def test_a_token_with_a_newline_is_refused_by_name(lazy: bool) -> None:
     )
     assert "or the end of the token" in why.message
     assert why.prose.endswith("Inside PARAGRAPH_TOKEN: this token contains a newline.")
-
-
-@pytest.mark.parametrize(
-    ("constraint", "token", "said", "in_prose"),
-    [
-        (terminals.image(), 0, "only a token that is not text may come here", "Only a token that"),
-        (
-            terminals.text_token() & regex("ab|c"), 0,
-            "it may not end here: after 'a' the same", "It may not end after 'a': it must go on",
-        ),
-        (
-            terminals.text_token() & regex("a|c"), 2,
-            "only the end of the token; this token writes", "this token must end, but it goes on",
-        ),
-        (
-            terminals.text_until("a\n"), 5,
-            "goes on after the stop phrase", "goes on after the stop phrase",
-        ),
-        (terminals.text_token(), 11, "writes no text", "writes no text"),
-    ],
-)  # fmt: skip
-def test_what_is_wrong_with_a_token(
-    constraint: explorer.Constraint, token: int, said: str, in_prose: str
-) -> None:
-    machine = explorer.compile(constraint, VOCABULARY)
-    why = explorer.explain(machine, machine.start, token)
-    assert said in why.message and in_prose in why.prose
 
 
 LETTERS = Vocabulary.from_bytes([b"a", b" the", b"b", b"\n", None], eos_ids=[4])

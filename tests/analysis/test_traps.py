@@ -279,10 +279,3 @@ def test_a_search_in_large_pieces_looks_at_its_clock() -> None:
     vocabulary = explorer.Vocabulary.from_bytes([b"a", b"z", b"az"], eos_ids=[3])
     machine = explorer.compile(explorer.regex("[a-z]{0,100000}"), vocabulary, lazy=True)
     assert calls_of(lambda: machine_traps(machine), Meter.check_time) > 2
-
-
-def test_what_is_not_a_budget_is_refused_in_our_words() -> None:
-    vocabulary = explorer.Vocabulary.from_bytes([b"a"], eos_ids=[1])
-    machine = explorer.compile(explorer.regex("a+"), vocabulary, lazy=True)
-    with pytest.raises(explorer.errors.ExplorerError, match="not a Budget"):
-        machine_traps(machine, budget=np.zeros(2))  # pyright: ignore[reportArgumentType]

@@ -105,13 +105,6 @@ def test_labels_are_inverse() -> None:
     assert all(label_token(token_label(t)) == t and token_label(t) > 0 for t in range(300))
 
 
-def test_only_text_tokens_can_be_shown() -> None:
-    vocabulary = explorer.Vocabulary.from_bytes([b"a", None], eos_ids=[1])
-    for token in (1, 2, -1):
-        with pytest.raises(VocabularyError, match=f"Token {token} is not a text token"):
-            explorer.detokenizing_fst(vocabulary, only=[token])
-
-
 def test_a_real_vocabulary_is_built_whole(tekken_131k: explorer.Vocabulary) -> None:
     fst = explorer.detokenizing_fst(tekken_131k)
     texts = {data for data in tekken_131k.tokens if data is not None}

@@ -152,3 +152,18 @@ class HashModel:
 
 def hash_model() -> HashModel:
     return HashModel(Vocabulary.from_bytes([*SMALL_TOKENS, None, None], eos_ids=[23]))
+
+
+class Fixed:
+    """A language model that answers with whatever it was made with."""
+
+    def __init__(
+        self, vocabulary: Any, reading: object, ids: object = (), name: Any = "odd"
+    ) -> None:
+        self.name, self.vocabulary, self._reading, self._ids = name, vocabulary, reading, ids
+
+    def encode_prompt(self, prompt: object) -> Any:
+        return self._ids
+
+    def read(self, tokens: Sequence[int]) -> Any:
+        return self._reading

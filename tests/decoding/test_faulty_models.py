@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-import numpy as np
 import pytest
 import torch
 
@@ -85,76 +84,3 @@ def test_rows_of_one_model_are_equally_wide() -> None:
 
     with pytest.raises(ExplorerError, match="rows of "):
         generate(Uneven(hash_model().vocabulary), ["x", "xx"], CONSTRAINT)
-
-
-class Raising:
-    """Whatever is made of it, it raises."""
-
-    def __repr__(self) -> str:
-        raise ZeroDivisionError
-
-    def __iter__(self) -> Any:
-        raise ZeroDivisionError
-
-    def __index__(self) -> int:
-        raise ZeroDivisionError
-
-    def __float__(self) -> float:
-        raise ZeroDivisionError
-
-
-def broken_iterator() -> Any:
-    yield 1
-    raise ZeroDivisionError
-
-
-ODD: list[Callable[[], Any]] = [
-    lambda: np.zeros(()),
-    lambda: np.array("a"),
-    lambda: np.zeros((2, 2)),
-    lambda: torch.zeros(()),
-    lambda: torch.zeros((2, 2)),
-    lambda: torch.zeros((), device="meta"),
-    broken_iterator,
-    Raising,
-    lambda: [Raising()],
-    object,
-]
-CALLS: dict[str, Callable[[Any], object]] = {
-    "generate(model)": lambda odd: generate(odd, ["x"], None),
-    "generate(prompts)": lambda odd: generate(hash_model(), odd, None),
-    "generate(prompt)": lambda odd: generate(hash_model(), [odd], None),
-    "generate(constraints)": lambda odd: generate(hash_model(), ["x"], odd),
-    "generate(constraint)": lambda odd: generate(hash_model(), ["x"], [odd]),
-    "generate(sampler)": lambda odd: generate(hash_model(), ["x"], None, odd),
-    "generate(streams)": lambda odd: generate(hash_model(), ["x"] * 9, None, streams=odd),
-    "generate(flag)": lambda odd: generate(hash_model(), ["x"], None, masking_budget=odd),
-    "processor(vocabulary)": lambda odd: explorer.ConstraintLogitsProcessor(odd, None),
-    "processor(constraints)": lambda odd: explorer.ConstraintLogitsProcessor(
-        hash_model().vocabulary, odd
-    ),
-    "processor(sampler)": lambda odd: explorer.ConstraintLogitsProcessor(
-        hash_model().vocabulary, None, odd
-    ),
-    "processor(streams)": lambda odd: explorer.ConstraintLogitsProcessor(
-        hash_model().vocabulary, None, explorer.Sampler(), streams=odd
-    ),
-    "processor(ids)": lambda odd: explorer.ConstraintLogitsProcessor(hash_model().vocabulary, None)(
-        odd, torch.zeros(1, 29)
-    ),
-    "processor(scores)": lambda odd: explorer.ConstraintLogitsProcessor(
-        hash_model().vocabulary, None
-    )(torch.zeros(1, 3, dtype=torch.int64), odd),
-    "filtered": lambda odd: explorer.Sampler().filtered(odd),
-    "draw": lambda odd: explorer.Sampler().draw(odd, torch.tensor(0.5)),
-    "draw by": lambda odd: explorer.Sampler().draw(torch.zeros(3), odd),
-}
-
-
-@pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize("odd", range(len(ODD)))
-def test_odd_arguments_are_refused_in_our_words(call: str, odd: int) -> None:
-    try:
-        CALLS[call](ODD[odd]())
-    except ExplorerError as error:
-        assert str(error)

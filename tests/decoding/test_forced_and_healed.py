@@ -114,12 +114,6 @@ def test_a_token_budget_counts_in_a_forced_run() -> None:
     assert one.text == run.text and one.finished
 
 
-@pytest.mark.parametrize("wrong", ["all", None, 3])
-def test_the_way_is_one_of_two(wrong: Any) -> None:
-    with pytest.raises(ExplorerError, match='"step" or "run"'):
-        explorer.Session(explorer.load_model("tiny"), regex("a"), "x", forced=wrong)
-
-
 def test_the_text_begins_inside_the_last_token_of_the_prompt() -> None:
     lm = explorer.load_model("tiny")
     prompt = "What is the weather in Par"

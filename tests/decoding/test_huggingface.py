@@ -85,23 +85,6 @@ def test_without_a_beginning_an_empty_prompt_is_the_end() -> None:
     assert with_tokenizer(wrapped).encode_prompt("") == (1,)
 
 
-def test_half_a_surrogate_pair_is_no_prompt() -> None:
-    with pytest.raises(ExplorerError, match="half of a surrogate pair"):
-        language_model("llama").encode_prompt("ab\ud800")
-
-
-def test_lengths_are_limited_and_said() -> None:
-    model = language_model("gpt2")
-    with pytest.raises(ExplorerError, match="reads at most 256"):
-        model.read([5] * 257)
-    with pytest.raises(ExplorerError, match="empty text"):
-        model.read([])
-    with pytest.raises(ExplorerError, match="no prompts"):
-        model.batch([])
-    with pytest.raises(ExplorerError, match="empty text"):
-        model.batch([[1], []])
-
-
 def test_logits_wider_than_the_tokenizer_are_masked_in_the_tail() -> None:
     model = language_model("llama")
     assert model.width == 448 > len(model.vocabulary)

@@ -294,14 +294,6 @@ def test_samples_follow_the_conditional_and_not_the_masked(way: Any) -> None:
     assert len(drawn.texts) == count and drawn.effective <= 1000
 
 
-def test_too_few_texts_are_said() -> None:
-    lm = toy()
-    with pytest.raises(ExplorerError, match=r"Rejection kept \d+ of 64 texts; 50"):
-        sample_conditional(lm, "x", literal("aabb"), 50, tries=64, progress=False)
-    with pytest.raises(ExplorerError, match="No text ended within max_tokens=1"):
-        sample_conditional(lm, "x", literal("aabb"), 5, method="smc", max_tokens=1, progress=False)
-
-
 def test_sampled_distortion_is_near_the_exact_one() -> None:
     lm = toy()
     exact = masking_distortion(lm, "far", FINITE[1], progress=False)

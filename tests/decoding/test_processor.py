@@ -158,13 +158,6 @@ def test_what_does_not_fit_raises() -> None:
         ConstraintLogitsProcessor(lm.vocabulary, None).traces()
 
 
-def test_broken_scores_raise_at_once() -> None:
-    lm = language_model()
-    processor = ConstraintLogitsProcessor(lm.vocabulary, explorer.regex("foo"), Sampler(1.0))
-    with pytest.raises(ExplorerError, match=r"Row 0 at step 0.*NaN"):
-        processor(torch.zeros(1, 3, dtype=torch.int64), torch.full((1, lm.width), torch.nan))
-
-
 def by_hand(dfa: explorer.TokenDFA) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
     """A logits processor as one would write it: walk the ids of each row, write -inf."""
     prompt: list[int] = []
@@ -405,23 +398,6 @@ def test_scores_stay_and_what_is_past_the_vocabulary_is_masked() -> None:
     for row in range(2):
         assert torch.equal((after[row] > -torch.inf).nonzero()[:, 0], torch.tensor(kept))
         assert torch.equal(after[row, kept], before[row, kept])
-
-
-@pytest.mark.parametrize(
-    ("scores", "said"),
-    [
-        (lambda row: row * torch.nan, "NaN or infinity"),
-        (lambda row: row + torch.inf, "NaN or infinity"),
-        (lambda row: row - torch.inf, "score of -inf"),
-        (lambda row: row[:, :50], "50 columns"),
-        (lambda row: row[:1], "2 rows and scores 1"),
-    ],
-)
-def test_broken_scores_are_told_at_once(scores: Any, said: str) -> None:
-    lm = language_model()
-    processor = ConstraintLogitsProcessor(lm.vocabulary, explorer.regex("foo|the"))
-    with pytest.raises(ExplorerError, match=said):
-        processor(torch.zeros(2, 3, dtype=torch.int64), scores(torch.zeros(2, lm.width)))
 
 
 def test_a_row_that_was_led_astray_can_only_end() -> None:

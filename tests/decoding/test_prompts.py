@@ -69,23 +69,6 @@ def test_tools_and_names_of_templates() -> None:
 
 
 @pytest.mark.parametrize(
-    ("template", "reason"),
-    [
-        (None, "no chat template"),
-        ("{{ raise_exception('only users.') }}", r"refuses these messages: only users\. Give"),
-        ("{{ ''.__class__.__mro__[1].__subclasses__() }}", "refuses these messages: .*unsafe"),
-        ("{{ messages.append(1) }}", "refuses these messages: .*"),
-        ("{% for i in range(10**9) %}{% endfor %}", "refuses these messages: .*[Rr]ange"),
-        ("{% if %}", "refuses these messages"),
-        ("{{ 1 // 0 }}", "refuses these messages"),
-    ],
-)
-def test_a_template_that_cannot_be_used(template: Any, reason: str) -> None:
-    with pytest.raises(ExplorerError, match=reason):
-        with_template(template).prompt(HELLO)
-
-
-@pytest.mark.parametrize(
     ("given", "reason"),
     [
         ({"messages": "hi"}, "not a list of messages"),
@@ -106,20 +89,3 @@ def test_wrong_arguments(given: dict[str, Any], reason: str) -> None:
     with pytest.raises(ExplorerError, match=reason):
         whole: dict[str, Any] = {"messages": HELLO, **given}
         language_model("llama").prompt(**whole)
-
-
-def test_wrong_ids() -> None:
-    lm = language_model("llama")
-    for prompt in ([5, 10_000], [-1], [True]):
-        with pytest.raises(ExplorerError, match="prompt"):
-            Session(lm, None, prompt)
-    with pytest.raises(ExplorerError, match="Ids are of one model"):
-        explorer.sweep([[5, 6]], explorer.regex("a"), lm)
-
-
-def test_a_message_may_have_calls_in_place_of_content() -> None:
-    lm = with_template("<s>{{ messages[0].tool_calls | length }}")
-    call = {"type": "function", "function": {"name": "now", "arguments": {}}}
-    asked = {"role": "assistant", "tool_calls": [call]}
-    for message in (asked, {**asked, "content": None}):
-        assert lm.tokenizer.decode(lm.prompt([message])) == "<s>1"

@@ -14,7 +14,6 @@ import explorer
 from explorer import Sampler, choice, gen, generate, literal, regex, template
 from explorer.decoding.batches.generate import Generation
 from explorer.decoding.models.model import RunBatch
-from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint
 from tests.decoding.models import LINEAR, hash_model, language_model
 
@@ -207,9 +206,3 @@ def test_the_log_probabilities_are_those_of_the_session() -> None:
             assert text.log_probs_constrained[k] == pytest.approx(known, abs=1e-4)
         last = trace.positions[-1]
         assert text.cumulative_model[-1] == pytest.approx(last.log_prob_model, abs=1e-3)
-
-
-def test_a_fault_in_a_run_is_said() -> None:
-    lm = explorer.load_model("tiny")
-    with pytest.raises(ExplorerError, match='"step" or "run"'):
-        generate(lm, ["x"], FORM, forced="all")  # type: ignore[arg-type]

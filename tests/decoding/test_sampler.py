@@ -187,33 +187,6 @@ def test_sampled_out_says_which_filter() -> None:
     assert found[2] == pytest.approx((5, 0.04, 4))
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        {"temperature": -1.0},
-        {"temperature": math.nan},
-        {"temperature": math.inf},
-        {"top_k": 0},
-        {"top_k": 2.5},
-        {"top_p": 0.0},
-        {"top_p": 1.5},
-        {"min_p": -0.1},
-        {"min_p": 2.0},
-    ],
-)
-def test_a_value_out_of_range_raises(values: dict[str, float]) -> None:
-    (name,) = values
-    with pytest.raises(ExplorerError, match=name):
-        Sampler(**values)  # pyright: ignore[reportArgumentType]
-
-
-def test_sampled_out_needs_one_row() -> None:
-    with pytest.raises(ExplorerError, match="shape"):
-        sampled_out(Sampler(), torch.zeros(2, 3), 0)
-    with pytest.raises(ExplorerError, match="token 3"):
-        sampled_out(Sampler(), torch.zeros(3), 3)
-
-
 EXTREMES = [1e-320, 1e-46, 1e-45, 1e-38, 3e38, 3.5e38, 1e308]
 
 

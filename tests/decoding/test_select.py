@@ -12,7 +12,7 @@ import torch
 import explorer
 from explorer.decoding.models.compression import CompressionModel
 from explorer.decoding.models.model import LanguageModel, Reading
-from explorer.errors import ConstraintError, ExplorerError
+from explorer.errors import ExplorerError
 from tests.decoding.models import hash_model
 from widgets.toy import ToyModel
 
@@ -97,14 +97,6 @@ def test_aliases_and_messages() -> None:
     found = explorer.select(TRAP, "", {"both": ["ab", "bb"], "one": "a"})
     assert found.best in ("both", "one") and {e.choice for e in found.scored} == {"both", "one"}
     assert found.probability("both") + found.probability("one") == pytest.approx(1)
-
-
-@pytest.mark.parametrize("wrong", [None, [], "ab", [None], {"a": 3}])
-def test_wrong_choices_are_told(wrong: Any) -> None:
-    with pytest.raises(ConstraintError):
-        explorer.select(TRAP, "", wrong)
-    with pytest.raises(ExplorerError, match="cannot spell the choice"):
-        explorer.select(TRAP, "", ["a", "z"])
 
 
 LETTERS = explorer.Vocabulary.from_bytes(

@@ -14,11 +14,10 @@ from explorer.analysis.session import Session
 from explorer.decoding.models.model import Reading
 from explorer.decoding.sampling.sampler import Sampler, uniform
 from explorer.decoding.stepping.walk import LONGEST_RUN
-from explorer.errors import ConstraintError, ExplorerError, VocabularyError
+from explorer.errors import ExplorerError
 from explorer.tokens.lazy import Free
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.words import DONE
-from explorer.vocabulary import Vocabulary
 from tests.decoding.models import SMALL_TOKENS, HashModel, hash_model, language_model
 from tests.decoding.sessions import LOOSE, PATTERN, Endless, session
 from tests.evidence import few
@@ -234,31 +233,6 @@ def test_without_a_masking_budget_it_is_cut_off() -> None:
     made.run()
     with pytest.raises(ExplorerError, match="used up"):
         made.step()
-
-
-def test_a_budget_too_small_is_refused() -> None:
-    with pytest.raises(ExplorerError, match="shortest takes 2 tokens"):
-        Session(hash_model(), PATTERN, max_tokens=1)
-
-
-def test_a_token_over_budget_is_refused_with_its_reason() -> None:
-    made = Session(hash_model(), PATTERN, max_tokens=2)
-    with pytest.raises(ExplorerError, match="not leave enough of max_tokens"):
-        made.step(token="f")
-
-
-def test_wrong_arguments_are_refused() -> None:
-    with pytest.raises(ConstraintError, match="a pattern or a text"):
-        Session(hash_model(), "(foo)+d")  # type: ignore[arg-type]
-    with pytest.raises(ConstraintError, match="not a constraint"):
-        Session(hash_model(), 7)  # type: ignore[arg-type]
-    with pytest.raises(ExplorerError, match="not a language model"):
-        Session("tiny", PATTERN)  # type: ignore[arg-type]
-    with pytest.raises(ExplorerError, match="top_k"):
-        Session(hash_model(), PATTERN, top_k=0)
-    other = Vocabulary.from_bytes([b"a"], eos_ids=[1])
-    with pytest.raises(VocabularyError, match="another vocabulary"):
-        Session(hash_model(), explorer.compile(explorer.literal("a"), other))
 
 
 def test_a_token_dfa_is_taken_as_it_is() -> None:

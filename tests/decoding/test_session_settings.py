@@ -236,22 +236,6 @@ def test_the_setting_follows_an_edited_constraint() -> None:
     assert session.trace.masking_budget
 
 
-def test_ids_of_a_prefix_are_those_of_the_model() -> None:
-    lm = SP
-    wrong = r"response_prefix\[1\] is 99999"
-    with pytest.raises(ExplorerError, match=wrong):
-        generate(lm, "x", choice(TEXTS), response_prefix=[5, 99999])
-    with pytest.raises(ExplorerError, match=wrong):
-        explorer.Session(lm, choice(TEXTS), "x", response_prefix=[5, 99999])
-
-
-def test_the_ways_to_heal_are_named() -> None:
-    lm = SP
-    with pytest.raises(ExplorerError, match='not True, False or "prompt"') as why:
-        explorer.Session(lm, choice(TEXTS), "x", heal="back")  # pyright: ignore[reportArgumentType]
-    assert "heal=True to take the prompt's last token back" in str(why.value)
-
-
 def test_generate_keeps_every_row_to_a_restriction() -> None:
     """The texts are those of the restricted constraint; a row without one is kept to it too."""
     words = regex(r"[a-zé]{3}")
@@ -278,11 +262,3 @@ def test_a_prefix_of_pieces_as_sentencepiece_names_them() -> None:
     with pytest.raises(ExplorerError, match="not one token") as refused:
         generate(TINY, ["x"], cities, response_prefix=["ĠB"])
     assert "'Ġ'" in refused.value.remedy
-
-
-def test_how_a_set_of_characters_is_given_is_said_for_generate_too() -> None:
-    """The remedy fits a user who wrote ``restrict=`` and has no argument ``scripts``."""
-    with pytest.raises(ConstraintError) as raised:
-        generate(TINY, "", regex("[a-z]"), restrict="0-9")
-    for written in ('restrict={"scripts": ["Latin"]}', 'restrict={"chars": "0123456789"}'):
-        assert written in raised.value.remedy

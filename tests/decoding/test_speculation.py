@@ -24,7 +24,7 @@ from explorer.decoding.speculation import taking
 from explorer.decoding.speculation.acceptance import measured_acceptance
 from explorer.decoding.speculation.proposing import Accept, Drafting
 from explorer.decoding.speculation.taking import PlaceNumbers, overlap, take
-from explorer.errors import ContextFull, ExplorerError
+from explorer.errors import ContextFull
 from explorer.vocabulary import Vocabulary
 from tests.decoding.models import HashModel, language_model
 from widgets.figures.panels.tokens import strip_token
@@ -335,21 +335,6 @@ def test_a_draft_with_a_shorter_context_stops_proposing() -> None:
     constraint = regex("x{9}")
     (text,) = generate(model, [""], constraint, Sampler(1.0), 10, draft=Short(VOCABULARY))
     assert len(text.tokens) == 10 and text.proposed == 4
-
-
-def test_what_is_not_a_draft_is_refused() -> None:
-    lm = HashModel(VOCABULARY)
-    with pytest.raises(ExplorerError, match=r"draft is 'small' .*not a language model"):
-        generate(lm, ["a"], choice(WORDS), draft="small")  # pyright: ignore[reportArgumentType]
-    other = HashModel(Vocabulary.from_bytes([*TOKENS[::-1], None], eos_ids=[7]))
-    with pytest.raises(ExplorerError, match="another vocabulary than 'hash'"):
-        Session(lm, choice(WORDS), draft=other)
-    with pytest.raises(ExplorerError, match='forced="run"'):
-        generate(lm, ["a"], choice(WORDS), forced="run", draft=lm)
-    with pytest.raises(ExplorerError, match="ahead is 65"):
-        Drafting(lm, 65)
-    with pytest.raises(ExplorerError, match="accept is 'all'"):
-        Drafting(lm, accept="all")  # pyright: ignore[reportArgumentType]
 
 
 def test_a_draft_with_other_padding_fits() -> None:

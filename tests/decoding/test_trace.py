@@ -18,7 +18,7 @@ import explorer
 from explorer.analysis.session import Session
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.trace.trace import Trace, from_json
-from explorer.decoding.trace.writing import MOST_VALUES, to_json
+from explorer.decoding.trace.writing import to_json
 from explorer.errors import DamagedFile
 from explorer.vocabulary import Vocabulary
 from tests.decoding.models import HashModel, hash_model, language_model
@@ -156,13 +156,6 @@ def test_a_run_without_a_constraint_allows_every_id() -> None:
     document["positions"][1]["num_allowed"] -= 1
     with pytest.raises(DamagedFile, match=r"positions\[1\]\.num_allowed is .* no constraint"):
         load(document)
-
-
-def test_a_file_that_is_too_long_is_not_read(tmp_path: Path) -> None:
-    path = tmp_path / "run.json"
-    path.write_bytes(b"[" + b"0," * MOST_VALUES + b"0]")
-    with pytest.raises(DamagedFile, match="more than"):
-        Trace.load(path)
 
 
 def peak_of_refusing(data: bytes, words: str) -> int:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import explorer
 from explorer import Constraint, Vocabulary, choice, gen, literal, many, regex, template
-from explorer.errors import ConstraintError, DamagedFile, ExplorerError
+from explorer.errors import ConstraintError, DamagedFile
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from explorer.languages.template.expression import read_expression
 
@@ -179,23 +179,6 @@ def test_a_template_goes_on_with_the_stop() -> None:
     assert said.parse("1\n2! So.") == {"what": "1\n2", "mark": "!", "rest": " So."}
     keeps(said)
     keeps(gen(stop_regex="[.!]", max_tokens=3))
-
-
-STOPS_REFUSED = {
-    "": "matches the empty text", "a*": "matches the empty text", "[^\\s\\S]": "matches no text",
-    r"\bfoo": "about the text around", "a$": "about the text around", "(?P<TEXT_TOKEN>)": "tokens",
-    "a[": "set is not closed",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("stop", STOPS_REFUSED)
-def test_a_stop_that_cannot_be_one_is_refused(stop: str) -> None:
-    with pytest.raises(ExplorerError, match=STOPS_REFUSED[stop]):
-        gen(stop_regex=stop)
-    source = source_to_dict(gen(stop_regex="a").source)
-    for damage in ([], [{"kind": "choice", "texts": ["a"]}], [{"kind": "regex", "pattern": stop}]):
-        with pytest.raises(ExplorerError):
-            source_from_dict(source | {"parts": damage})
 
 
 def test_a_part_of_any_text_and_a_limit() -> None:

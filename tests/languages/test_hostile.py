@@ -24,7 +24,7 @@ from explorer.automata.tree.layout import lay_out
 from explorer.automata.tree.lookaround import Resolver
 from explorer.automata.tree.nodes import Assertion, Concat, walk
 from explorer.budget import Budget, Meter
-from explorer.errors import BudgetExceeded, ConstraintError
+from explorer.errors import BudgetExceeded
 from explorer.languages.regex import compile_pattern, parse
 from tests.evidence import calls_of
 
@@ -180,11 +180,3 @@ def test_an_acceptor_announces_its_arcs() -> None:
     with pytest.raises(BudgetExceeded, match="Reading the acceptor") as caught:
         explorer.Constraint.from_fst(acceptor, budget=Budget(arcs=80_000))
     assert caught.value.reached == 90_000
-
-
-def test_what_is_not_meant_for_people_is_checked() -> None:
-    given = explorer.regex("a")
-    with pytest.raises(ConstraintError, match="dfa is 'x'"):
-        explorer.Constraint(given.source, dfa="x")  # type: ignore[arg-type]
-    with pytest.raises(ConstraintError, match="meter is None"):
-        given.build(None)  # type: ignore[arg-type]

@@ -140,14 +140,6 @@ def pieces(tokenizer: Tokenizer, ids: tuple[int, ...]) -> list[str]:
     return [tokenizer.id_to_token(token) or "" for token in ids]
 
 
-def test_a_clean_up_that_changes_a_piece_inside_is_refused() -> None:
-    made = Tokenizer(models.WordPiece({"[UNK]": 0, "a .b": 1, "a": 2}, unk_token="[UNK]"))
-    made.decoder = decoders.WordPiece(cleanup=True)
-    vocabulary = Vocabulary.from_tokenizer(made, eos_ids=[0])
-    with pytest.raises(UnsupportedTokenizer, match=r"changes the piece 'a \.b' into ' a\.b'"):
-        literal("a").preprocessed(vocabulary)
-
-
 NORMALIZERS = {
     "prepend": normalizers.Prepend("▁"),
     "space": normalizers.Replace(" ", "▁"),

@@ -57,14 +57,6 @@ def test_data_that_is_shared_is_counted_before_it_is_written() -> None:
         json_schema(schema)
 
 
-def test_data_that_holds_itself_is_refused() -> None:
-    """It has no end."""
-    schema: dict[str, Any] = {"type": "object"}
-    schema["properties"] = {"a": schema}
-    with pytest.raises(ConstraintError, match="holds itself"):
-        json_schema(schema)
-
-
 def test_a_pattern_combined_with_itself_stays_what_it_is() -> None:
     """Sharing changes no language."""
     made = regex("a+")

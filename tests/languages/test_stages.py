@@ -14,7 +14,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 import explorer
 from explorer import Vocabulary, regex
 from explorer.cli import main
-from explorer.errors import ConstraintError, ExplorerError, UnsupportedTokenizer
+from explorer.errors import ConstraintError, ExplorerError
 from explorer.languages.constraint import Constraint
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from explorer.languages.stages.stage import TokenStage, register_stage, stage_from_dict
@@ -105,12 +105,6 @@ def test_a_damaged_stage_is_refused(damage: Mapping[str, object], toy: Vocabular
     saved = source_to_dict(regex("a").canonical(toy).source)
     with pytest.raises(ExplorerError):
         source_from_dict({**saved, **damage})
-
-
-def test_a_vocabulary_without_a_tokenizer_is_refused_when_it_is_compiled() -> None:
-    constraint = regex("a").canonical()
-    with pytest.raises(UnsupportedTokenizer, match="tokenizer"):
-        explorer.compile(constraint, Vocabulary.from_bytes([b"a"], eos_ids=[1]))
 
 
 @dataclass(frozen=True)

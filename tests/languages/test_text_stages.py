@@ -83,23 +83,6 @@ def _words(made: list[Constraint] = []) -> Constraint:  # noqa: B006 - Made once
     return made[0]
 
 
-@pytest.mark.parametrize(
-    ("given_", "message"),
-    [
-        ({}, "nothing to keep to"),
-        ({"name": "klingon"}, "'klingon' is not a set"),
-        ({"scripts": ["Latn"]}, "'Latn' is not a script"),
-        ({"words": ["two words"]}, "a word is letters"),
-        ({"words": ["a", 7]}, "An entry of words is 7"),
-        ({"chars": 7}, "chars is 7"),
-        ({"words": [""]}, "a word is letters"),
-    ],
-)
-def test_what_is_no_restriction_is_refused(given_: dict[str, object], message: str) -> None:
-    with pytest.raises(ConstraintError, match=message):
-        regex("a").restrict(**given_)  # pyright: ignore[reportArgumentType]
-
-
 # --- normal forms ---------------------------------------------------------------------------------
 
 LETTERS = "aeA\u00e9\u00e8\u1ebd\u1eb9\u1ec7c\u0327\u0301\u0300\u0323\u0302\u0304\u0345\u1fb3\u03b1"
@@ -245,19 +228,6 @@ def test_an_explanation_names_the_stage() -> None:
     assert "Excluded by the stage restrict('ascii')" in why.message
     assert "The stage restrict('ascii') excludes it." in why.paragraph
     assert explorer.explain(machine, machine.start, 0).allowed
-
-
-def test_a_stage_that_is_not_the_reason_alone_is_not_blamed() -> None:
-    """At the start only a space may come, with the stage and without."""
-    vocabulary = Vocabulary.from_bytes([b" ", "ж".encode(), b"b"], eos_ids=[3])
-    machine = explorer.compile(regex(r" \w+").restrict(scripts=["Latin"]), vocabulary)
-    begin = explorer.explain(machine, machine.start, 1)
-    assert (
-        "would exclude it too." in begin.paragraph and "Excluded by the stage" not in begin.message
-    )
-    assert "expects space" in begin.paragraph
-    after = explorer.explain(machine, machine.step(machine.start, 0) or 0, 1)
-    assert "excludes it." in after.paragraph and "too" not in after.paragraph
 
 
 @pytest.mark.parametrize(

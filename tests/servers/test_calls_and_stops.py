@@ -105,12 +105,6 @@ def test_a_stop_string_is_not_the_end_of_the_text(
     assert needle in verdict.sentence
 
 
-def test_the_end_of_text_as_a_stop_id_is_the_end_of_text() -> None:
-    document = chat("12", {"guided_regex": r"[0-9]+\n", "stop": ["\n"]})
-    document["response"]["choices"][0]["stop_reason"] = vocabulary().eos_ids[0]
-    assert verdict_of(runs(document)[0], vocabulary()).outcome == "ended early"
-
-
 def test_sglang_and_tgi_say_it_in_their_own_words() -> None:
     document = log("sglang_generate.json")
     document["response"]["meta_info"]["finish_reason"] = {"type": "stop", "matched": "]"}
@@ -141,71 +135,11 @@ def test_one_unusable_constraint_does_not_discard_the_others(
     assert cli.main(["why", "--run", str(file), "--index", "1"]) == 2
 
 
-@pytest.mark.parametrize(
-    "constraint",
-    [
-        {"guided_json": {"$ref": "file:/" + "//etc/passwd"}},
-        {"guided_json": "{bad"},
-        {"guided_choice": []},
-        {"guided_json": False},
-        {"guided_json": {"items": {"pattern": "^(a|b)*a(a|b){12}$"}}},
-        {"guided_grammar": "root ::= ("},
-        {"structured_outputs": {"regex": "("}},
-    ],
-    ids=["ref", "text", "choice", "false", "large", "grammar", "pattern"],
-)
-def test_an_unusable_constraint_names_file_line_and_place(constraint: dict[str, Any]) -> None:
-    lines = json.dumps(chat("1", {"guided_regex": "1"})), json.dumps(chat("[]", constraint))
-    run = runs_of("\n".join(lines).encode(), "served.jsonl")[1]
-    with pytest.raises(ConstraintError) as caught:
-        verdict_of(run, vocabulary(), budget=Budget(states=2000))
-    (key, inner) = next(iter(constraint.items()))
-    place = (
-        "request.structured_outputs.regex"
-        if isinstance(inner, dict) and "regex" in inner
-        else f"request.{key}"
-    )
-    assert caught.value.message.startswith(f"served.jsonl, line 2: {place} is not usable")
-    assert caught.value.evidence["place"] == place and caught.value.remedy
-
-
 def test_a_constraint_that_takes_too_long_names_its_place() -> None:
     (run,) = runs(chat("1", {"guided_regex": "[a-y]{9}|4711"}))
     with pytest.raises(ConstraintError, match=r"request\.guided_regex") as caught:
         verdict_of(run, vocabulary(), budget=Budget(seconds=1e-9))
     assert caught.value.evidence["resource"] == "seconds"
-
-
-CHUNK = {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": "a"}}]}
-
-
-@pytest.mark.parametrize(
-    ("data", "needle"),
-    [
-        ({"request": {}, "response": [CHUNK, CHUNK]}, "chunk of a stream"),
-        (CHUNK, "chunk of a stream"),
-        ({"response": {"choices": [{"delta": {}}]}}, "chunk of a stream"),
-        (b"data: {}\n\ndata: [DONE]\n\n", "server-sent events"),
-        ({"response": {"status_code": 400, "body": {"error": {"message": "too long"}}}},
-         "error of the server: 'too long'"),
-        ({"custom_id": "a", "response": None, "error": {"message": "expired"}},
-         "error of the server: 'expired'"),
-        ({"response": {"choices": []}}, "has no choice"),
-        ({"response": {"choices": None}}, "has no choice"),
-        ({"response": {"object": "response", "output": []}}, "Responses interface"),
-        (b'{"response": ' + b"9" * 6000 + b"}", "more than 4,300 digits"),
-        (b'{"request": {"temperature": 1e999}, "response": {}}', "1e999 is larger"),
-        (b'{"request": {"t": ' + b"9" * 400 + b'.5}, "response": {}}', "larger than any number"),
-    ],
-    ids=["list", "alone", "delta", "events", "error", "expired", "empty", "null", "responses",
-         "digits", "exponent", "long"],
-)  # fmt: skip
-def test_what_is_not_read_is_called_by_its_name(data: Any, needle: str) -> None:
-    sent = data if isinstance(data, bytes) else json.dumps(data).encode()
-    with pytest.raises(DamagedFile) as caught:
-        runs_of(sent)
-    assert needle in caught.value.message and caught.value.remedy
-    assert "set_int_max_str_digits" not in str(caught.value)
 
 
 def test_large_numbers_that_can_be_read_are_read() -> None:

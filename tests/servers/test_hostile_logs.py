@@ -96,40 +96,6 @@ def test_a_wrong_value_is_named_with_its_place() -> None:
     assert "one constraint" in fault(two).message
 
 
-@pytest.mark.parametrize(
-    ("data", "needle"),
-    [
-        (b"", "not JSON"),
-        (b"{", "not JSON"),
-        (b"\xff", "UTF-8"),
-        (b"[" * 100_000, "nested too deep"),
-        (b'{"response": NaN}', "response is nan"),
-        (b'{"request": {"logprobs": NaN}, "response": {}}', "request.logprobs is nan"),
-        (b'{"response": "\\ud800"}', "surrogate"),
-        (b"[" + b"1," * 5_000_000 + b"1]", "values"),
-        (b"[]", "holds no run"),
-        (b'{"response": {"choices": []}}', "has no choice"),
-        (b"1\n{", "line 2, column 1"),
-    ],
-    ids=[
-        "empty",
-        "open",
-        "bytes",
-        "deep",
-        "nan",
-        "asked",
-        "half",
-        "many",
-        "none",
-        "no choice",
-        "lines",
-    ],
-)
-def test_a_file_that_is_not_a_log_is_refused(data: bytes, needle: str) -> None:
-    with pytest.raises(DamagedFile, match=needle):
-        runs_of(data)
-
-
 def test_ids_past_the_vocabulary_are_findings_not_errors() -> None:
     wrong = log("sglang_generate.json")
     wrong["response"]["meta_info"]["output_token_logprobs"][1][1] = 2**31 - 1

@@ -88,14 +88,6 @@ def test_reasoning_that_the_constraint_allows_is_not_remarked() -> None:
     assert reasoning_in('{"a": "<think>"}') is None
 
 
-def test_a_control_token_that_begins_reasoning_is_named() -> None:
-    vocab = explorer.Vocabulary((b"1", b"a", None, None), (3,), special={2: "<think>", 3: "</s>"})
-    document = chat("a1", {"structured_outputs": {"regex": "[0-9]"}})
-    document["response"]["choices"][0]["token_ids"] = [2, 1, 0, 3]
-    verdict = verdict_of(runs(document)[0], vocab)
-    assert verdict.index == 0 and "'<think>' is a marker of reasoning" in verdict.sentence
-
-
 BATCH_ERROR = {"custom_id": "b", "response": {"status_code": 400, "body": {"error": {
     "message": "too long"}}}, "error": None}  # fmt: skip
 
@@ -156,12 +148,6 @@ def test_a_line_that_cannot_be_read_does_not_end_the_reading(
         runs_of(line, "batch.jsonl")
     with pytest.raises(DamagedFile):
         runs_of(line + b"\n" + line, "batch.jsonl")
-
-
-def test_one_document_over_several_lines_is_not_taken_for_several() -> None:
-    data = json.dumps(chat("12", {"guided_regex": "[0-9]+"}), indent=1)
-    with pytest.raises(DamagedFile, match=r"the log is not JSON at line \d+, column"):
-        runs_of(data[:-20])
 
 
 @pytest.mark.parametrize(
@@ -240,17 +226,6 @@ def test_wrong_arguments_are_called_by_their_name(wrong: Any) -> None:
             ask()
         assert caught.value.message.startswith(name), caught.value.message
         assert caught.value.remedy
-
-
-def test_no_run_and_what_json_cannot_hold_are_our_errors() -> None:
-    for data in ([], {}, b"", "", {"a": {1, 2}}, {"a": float("nan")}, [[[]]]):
-        with pytest.raises(ExplorerError) as caught:
-            runs_of(data)
-        assert caught.value.remedy
-    around: dict[str, Any] = {}
-    around["a"] = around
-    with pytest.raises(ExplorerError, match="holds what JSON cannot"):
-        runs_of(around)
 
 
 WITHOUT_TORCH = """

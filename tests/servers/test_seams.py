@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-import explorer
 from explorer import Vocabulary
-from explorer.servers import explain_line, runs_of, verdict_of
+from explorer.servers import runs_of, verdict_of
 
 NAMES = (
     "<think>", "</think>", "</s>", "◁think▷", "◁/think▷", "<|channel|>", "<|message|>", "<|end|>",
@@ -77,18 +76,3 @@ def test_with_the_setting_the_same_tokens_are_whole() -> None:
     tokens = ids("Hm", "</think>", "\n\n", ANSWER, "</s>")
     assert judged(tokens, reasoning_parser="qwen3").outcome == "whole"
     assert judged(tokens).outcome == "masked"
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        f"Failed to advance FSM for request r for tokens {IDS['</think>']}. Please file an issue.",
-        f"grammar rejected tokens [53, 72, 13, {IDS['</think>']}]",
-    ],
-)
-def test_a_line_of_a_scheduler_is_answered(line: str) -> None:
-    said = str(explain_line(line, VOCABULARY, explorer.json_schema(CITY)))
-    assert f"{IDS['</think>']} is the control token </think>" in said
-    assert "is allowed in no state" in said
-    assert "inside the string at /city" in said
-    assert "with a reasoning parser whose reasoning ends with </think>" in said

@@ -11,7 +11,7 @@ import pytest
 
 import explorer
 from explorer import cli
-from explorer.servers import format_names, read_runs, runs_of, session_of, verdict_of
+from explorer.servers import read_runs, runs_of, session_of, verdict_of
 from tests.servers.fixtures import PATTERN, PERSON
 from tests.servers.logs import FOLDER, NAMES, chat, log, runs, vocabulary
 
@@ -145,12 +145,6 @@ def test_ids_of_another_tokenizer_are_refused() -> None:
     del wrong["response"]["output_ids"]
     with pytest.raises(explorer.errors.ExplorerError, match="another tokenizer"):
         session_of(runs(wrong)[0], vocabulary())
-
-
-def test_an_unknown_log_says_what_was_looked_for() -> None:
-    with pytest.raises(explorer.errors.DamagedFile) as caught:
-        runs({"request": {}, "response": {"output": "text"}})
-    assert all(name in str(caught.value) for name in format_names())
 
 
 def test_the_command_line_names_the_token(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,6 @@ import pytest
 
 import explorer
 from explorer.cli import main
-from explorer.errors import ExplorerError
 from explorer.sweeps.plan import SweepPlan, plan
 from tests.decoding.models import hash_model
 
@@ -89,8 +88,3 @@ def test_what_cannot_run_is_said(
     (tmp_path / "one.txt").write_text("a\n")
     assert main(words) == 2
     assert said in capsys.readouterr().err
-
-
-def test_a_plan_refuses_what_a_sweep_refuses() -> None:
-    with pytest.raises(ExplorerError, match="sample is 0"):
-        plan("a", None, hash_model(), sample=0)

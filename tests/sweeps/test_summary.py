@@ -10,7 +10,6 @@ import pytest
 
 import explorer
 from explorer import Sampler
-from explorer.errors import DamagedFile
 from explorer.sweeps.folder import KnownSweep, knowledge_of, with_knowledge
 from explorer.sweeps.report import AT_THE_END, costs_by_part, named_place, summarize
 from tests.decoding.models import hash_model
@@ -130,26 +129,6 @@ def test_a_table_says_what_was_asked_for() -> None:
     sources = {str(constraint.source) for constraint in known.readable().values()}
     assert sources == {str(constraint.source) for constraint in CONSTRAINTS.values()}
     assert knowledge_of(done().table.replace_schema_metadata(None)) is None
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"",
-        b"{",
-        b"[]",
-        b'{"format": 1}',
-        b'{"format": 9}',
-        b"[" * 100_000,
-        b"\xff",
-        b'{"format": 1, "a": "\xff"}',
-        b'{"\xff": 1}',
-    ],
-    ids=["empty", "half", "list", "lacking", "newer", "deep", "bytes", "text", "name"],
-)
-def test_damaged_knowledge_is_an_error_of_ours(data: bytes) -> None:
-    with pytest.raises(DamagedFile, match="here"):
-        KnownSweep.read(data, "here")
 
 
 def test_a_forged_source_is_left_out() -> None:

@@ -16,7 +16,6 @@ from explorer.budget import Meter
 from explorer.errors import (
     BudgetExceeded,
     EmptyConstraint,
-    ExplorerError,
     IncompatibleVocabulary,
 )
 from explorer.tokens import token_dfa
@@ -185,11 +184,3 @@ def test_the_textbook_keeps_to_the_budget(sentencepiece_32k: explorer.Vocabulary
         explorer.compile(
             constraint, sentencepiece_32k, explorer.Budget(states=1000), lazy=False, method="pynini"
         )
-
-
-def test_what_does_not_go_together() -> None:
-    vocabulary = explorer.Vocabulary.from_bytes([b"a"], eos_ids=[1])
-    with pytest.raises(ExplorerError, match="does not apply"):
-        explorer.compile(explorer.regex("a"), vocabulary, lazy=True, method="pynini")  # type: ignore[call-overload]
-    with pytest.raises(ExplorerError, match="is not known"):
-        explorer.compile(explorer.regex("a"), vocabulary, method="openfst")  # type: ignore[call-overload]

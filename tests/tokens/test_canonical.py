@@ -25,7 +25,6 @@ from explorer.errors import (
     BudgetExceeded,
     ConstraintError,
     ExplorerError,
-    UnsupportedTokenizer,
     VocabularyError,
 )
 from explorer.tokens.filtered.canonical import canonical_machine
@@ -33,7 +32,6 @@ from explorer.tokens.machine import TokenMachine, filtered_of
 from explorer.tokens.words import DEAD, DONE, FREE
 from explorer.vocabulary.canonical.cut_rules import GPT2_WORDS
 from explorer.vocabulary.canonical.marked import Marked
-from explorer.vocabulary.canonical.patterns import program
 from explorer.vocabulary.canonical.rules import CanonicalRules, rules_of
 from tests.evidence import examples
 from tests.tokens.canonical_oracle import (
@@ -272,29 +270,6 @@ def test_a_text_is_cut_in_one_way_the_splitters(name: str, text: str) -> None:
     assert ways == [peer_regex.findall(PATTERNS[name], text)]
 
 
-@pytest.mark.parametrize(
-    ("pattern", "what"),
-    [
-        (r"(?:ab)++", "possessive"),
-        (r"a+?b", "a lazy repeat"),
-        (r"a(?=b)|.", "a group of another kind"),
-        (r"a(?!bc)|[^a]", "a lookahead of more than one character"),
-        (r"^a|[^a]", r"'\^'"),
-        (r"[[:alpha:]]", "a class within a class"),
-        (r"\p{Greek}", "the category 'Greek'"),
-        (r"\bx", r"the escape"),
-    ],
-)
-def test_a_pattern_that_is_not_followed_is_refused_by_name(pattern: str, what: str) -> None:
-    with pytest.raises(UnsupportedTokenizer, match=what):
-        program(pattern, "pre_tokenizer.Split")
-
-
-def test_a_pattern_that_matches_the_empty_text_is_refused() -> None:
-    with pytest.raises(UnsupportedTokenizer, match="the empty text"):
-        Marked.of_pattern("a*|b", "pre_tokenizer.Split")
-
-
 # --- the machine ----------------------------------------------------------------------------------
 
 
@@ -396,17 +371,6 @@ def test_a_search_keeps_to_its_budget(toy: Vocabulary) -> None:
             rules_of(toy),
             Budget(states=1),
         )
-
-
-def test_tokenizers_by_other_rules_are_refused_by_name() -> None:
-    text = explorer.literal("a")
-    words = Tokenizer(models.WordLevel({"a": 0, "[UNK]": 1}, unk_token="[UNK]"))
-    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    words.decoder = decoders.WordPiece()
-    with pytest.raises(UnsupportedTokenizer, match=r"model\.WordLevel"):
-        text.canonical(Vocabulary.from_tokenizer(words, eos_ids=[1]))
-    with pytest.raises(UnsupportedTokenizer, match="tokenizer"):
-        text.canonical(Vocabulary.from_bytes([b"a"], eos_ids=[1]))
 
 
 @pytest.mark.long

@@ -16,11 +16,11 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 
 import explorer
 from explorer import Budget, Vocabulary
-from explorer.errors import IncompatibleVocabulary, UnsupportedTokenizer
+from explorer.errors import IncompatibleVocabulary
 from explorer.tokens.filtered.canonical import canonical_machine
 from explorer.vocabulary.canonical.cut_rules import cut_rule
 from explorer.vocabulary.canonical.marked import Marked
@@ -279,37 +279,3 @@ def test_a_neighbour_out_of_order_is_compared_by_itself() -> None:
     assert table.disordered.tolist() == [False, False, False, False, True]
     assert not table.fits(3, 2) and table.fits(4, 0) and not table.refused_after(4).any()
     assert table.refused_after(3).tolist() == [False, False, True, False, False]
-
-
-@pytest.mark.parametrize(
-    ("steps", "what"),
-    [
-        (
-            [pre_tokenizers.Digits(), pre_tokenizers.ByteLevel(True)],
-            r"pre_tokenizer\[1\]\.ByteLevel",
-        ),
-        ([pre_tokenizers.UnicodeScripts(), pre_tokenizers.ByteLevel(False)], "UnicodeScripts"),
-        ([pre_tokenizers.Split(Regex("a(?=b)"), "isolated")], "a group of another kind"),
-    ],
-)
-def test_what_is_not_followed_is_refused_with_its_part(
-    steps: list[pre_tokenizers.PreTokenizer], what: str
-) -> None:
-    alphabet = {char: k for k, char in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
-    tokenizer = Tokenizer(models.BPE(alphabet, []))
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [*steps, *([pre_tokenizers.ByteLevel(False, use_regex=False)] if len(steps) == 1 else [])]
-    )
-    tokenizer.decoder = decoders.ByteLevel()
-    vocabulary = Vocabulary.from_tokenizer(tokenizer, eos_ids=[0])
-    with pytest.raises(UnsupportedTokenizer, match=what) as raised:
-        explorer.literal("a").canonical(vocabulary)
-    assert "Leave out canonical" in str(raised.value)
-
-
-def test_a_normalizer_that_is_not_followed_is_refused() -> None:
-    tokenizer = Tokenizer(models.BPE({"a": 0, "b": 1}, []))
-    tokenizer.normalizer = normalizers.Lowercase()
-    tokenizer.decoder = decoders.Fuse()
-    with pytest.raises(UnsupportedTokenizer, match=r"normalizer\.Lowercase"):
-        rules_of(Vocabulary.from_tokenizer(tokenizer, eos_ids=[1]))

@@ -71,15 +71,6 @@ def test_a_token_budget_is_refused_with_the_reason_and_a_remedy_that_works() -> 
         explorer.Session(model, asked, "hi", max_tokens=5, masking_budget=True)
 
 
-def test_the_processor_names_an_argument_that_it_has() -> None:
-    model = load_model("tiny")
-    with pytest.raises(ExplorerError, match="Leave out max_tokens") as caught:
-        explorer.ConstraintLogitsProcessor(
-            model.vocabulary, LARGE, max_tokens=5, budget=explorer.Budget(bytes=300_000)
-        )
-    assert "masking_budget" not in str(caught.value)
-
-
 def test_the_command_line_says_that_the_budget_took_no_part(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -283,13 +283,6 @@ def test_a_token_that_no_text_holds_needs_no_search() -> None:
     assert told.after is None and not told.stopped
 
 
-def test_a_vocabulary_that_cannot_end_is_told_at_once() -> None:
-    nested = grammar('root ::= "a" root "b" | "c"')
-    vocabulary = Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2])
-    with pytest.raises(IncompatibleVocabulary, match="A shortest word is 'c'"):
-        explorer.compile(nested, vocabulary)
-
-
 def test_a_rule_that_cannot_end_is_not_begun() -> None:
     text = 'root ::= "(" root ")" | "x" | "a" bad\nbad ::= "(" bad ")" | "z"'
     vocabulary = Vocabulary.from_bytes([b"(", b")", b"x", b"a"], eos_ids=[4])

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 import explorer
-from explorer import Sampler, Session, choice, explain, regex
+from explorer import Sampler, Session, explain, regex
 from explorer.analysis.invasiveness import invasiveness_table, retokenize
-from explorer.errors import ConstraintError, ExplorerError
 from explorer.tokens.machine import TokenMachine, filtered_of
 from explorer.tokens.schemes.fixed import fixed_tokens
 from explorer.tokens.schemes.lookahead import Lookahead, bridges_of, lookahead_machine
@@ -406,22 +405,3 @@ def test_a_naturalised_template_has_the_tokens_that_the_model_would_write() -> N
 
 
 # --- what is refused ----------------------------------------------------------------------------
-
-
-def test_grammars_that_cannot_be_are_named() -> None:
-    with pytest.raises(ConstraintError, match="uses 'b', which is not defined"):
-        TerminalGrammar({"a": "a"}, {"S": (("a", "b"),)})
-    with pytest.raises(ConstraintError, match="'S' has no words"):
-        TerminalGrammar({"a": "a"}, {"S": (("a", "S"),)})
-    with pytest.raises(ConstraintError, match="matches the empty text"):
-        TerminalGrammar({"a": "a*"}, {"S": (("a",),)})
-    with pytest.raises(ConstraintError, match="one terminal or one rule"):
-        TerminalGrammar({"a": "a"}, {"a": (("a",),)})
-    with pytest.raises(ConstraintError, match="needs a rule"):
-        TerminalGrammar({"a": "a"}, {})
-    with pytest.raises(ExplorerError, match="lookahead is -1"):
-        lookahead_machine(SUMS, PAPER, -1)
-    with pytest.raises(ConstraintError, match="needs a part"):
-        fixed_tokens([], PAPER)
-    with pytest.raises(ConstraintError, match=r"id 7 .* is not text"):
-        fixed_tokens([(7,), choice(["0"])], PAPER)

@@ -272,13 +272,3 @@ def test_the_stage_is_the_reason_where_it_alone_leaves_no_way_on(name: str, lazy
     assert found.stage == "filtered" and f"by the {name} filter" in found.message
     written = " Berlin" if name == "isolated space" else "ü"
     assert f"the tokenizer would write '{written}' as one token" in found.message
-
-
-@pytest.mark.parametrize("lazy", [False, True])
-def test_of_two_stages_the_one_that_masks_is_named(lazy: bool) -> None:
-    """The reason of an inner stage comes through the stage around it."""
-    vocabulary = explorer.load_model("tiny-sp").vocabulary
-    both = regex(" Berlin").without_isolated_spaces().without_redundant_bytes()
-    machine = explorer.compile(both, vocabulary, lazy=lazy)
-    found = explorer.explain(machine, machine.start, vocabulary.ids_of(b" ")[0])
-    assert found.stage == "filtered" and "by the isolated space filter" in found.message

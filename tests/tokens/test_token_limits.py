@@ -14,7 +14,7 @@ import explorer
 from explorer import Constraint, Session, TokenDFA, Trace, Vocabulary, gen, many, regex, template
 from explorer.automata.tree.build import texts_are_those_of, texts_of
 from explorer.budget import Meter
-from explorer.errors import BudgetExceeded, ConstraintError, IncompatibleVocabulary
+from explorer.errors import ConstraintError, IncompatibleVocabulary
 from tests.evidence import examples
 from tests.tokens.sequences import (
     Both,
@@ -220,21 +220,6 @@ def test_a_limit_is_saved_and_spelled() -> None:
         again = registry.read("template", whole.source.text)
         assert again == whole.source
         assert serial.source_from_dict(serial.source_to_dict(whole.source)) == whole.source
-
-
-@pytest.mark.parametrize("limit", [0, -1, 1.5, "3", True, 10_001])
-def test_a_limit_is_a_whole_number(limit: object) -> None:
-    with pytest.raises(ConstraintError, match="max_tokens"):
-        gen(regex="a", max_tokens=limit)  # type: ignore[arg-type]
-
-
-def test_a_limit_on_a_large_part_keeps_to_the_budget() -> None:
-    large = gen(regex="(?s:.{0,300})", max_tokens=5000)
-    budget = explorer.Budget(states=100_000)
-    with pytest.raises(BudgetExceeded):
-        explorer.compile(large, SMALL, budget, lazy=False)
-    machine = explorer.compile(large, SMALL, budget, lazy=None)
-    assert machine.report.kind == "lazy" and "Counting tokens" in machine.report.reason
 
 
 def test_a_type_is_a_part_and_comes_back_as_an_instance() -> None:

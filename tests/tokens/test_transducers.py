@@ -18,7 +18,6 @@ from explorer.automata.interchange.detokenizers import drawn_transducer, fst_of,
 from explorer.automata.interchange.openfst import fst_from_arrays
 from explorer.errors import (
     BudgetExceeded,
-    ConstraintError,
     EmptyConstraint,
     IncompatibleVocabulary,
     VocabularyError,
@@ -233,25 +232,6 @@ def test_a_machine_behind_a_transducer_is_saved(tmp_path) -> None:  # type: igno
     assert np.array_equal(again.allowed(again.start), machine.allowed(machine.start))
     source = machine.constraint.source
     assert source_from_dict(source_to_dict(source)) == source
-
-
-def test_what_is_not_a_transducer() -> None:
-    constraint = explorer.regex("a")
-    with pytest.raises(VocabularyError, match="is 5, which ends the text"):
-        explorer.compile(constraint, SPACES, transducer=[(0, 5, b"a", 0)])
-    with pytest.raises(VocabularyError, match="is 9, which is not an id of text"):
-        explorer.compile(constraint, SPACES, transducer=[(0, 9, b"a", 0)])
-    with pytest.raises(VocabularyError, match="not an arc"):
-        explorer.compile(constraint, SPACES, transducer=[(0, 5, b"a")])  # type: ignore[list-item]
-    with pytest.raises(VocabularyError, match="not a transducer"):
-        explorer.compile(constraint, SPACES, transducer="a")  # type: ignore[arg-type]
-    with pytest.raises(VocabularyError, match="vocabulary"):
-        explorer.compile(constraint)
-    limited = explorer.regex("(?P<TEXT_TOKEN>)")
-    with pytest.raises(ConstraintError, match="not followed together"):
-        explorer.compile(limited, transducer=DROPPED)
-    with pytest.raises(VocabularyError, match="without end"):
-        TokenTransducer.from_arcs([(0, None, b"a", 0)], SPACES).written([])
 
 
 SLIPS: dict[str, Callable[[TokenTransducer], object]] = {

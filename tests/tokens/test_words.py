@@ -101,15 +101,6 @@ def test_what_is_kept_has_a_bound() -> None:
     assert kept.get(9) == 9 and kept.get(0) is None
 
 
-def test_memory_is_announced() -> None:
-    """The packed classes are part of the budget, before they are made."""
-    vocab = explorer.Vocabulary.from_bytes([b"%d" % k for k in range(3000)], eos_ids=[3000])
-    with pytest.raises(explorer.errors.BudgetExceeded, match="Packing"):
-        explorer.compile(
-            explorer.regex("[0-9]{1,4}"), vocab, explorer.Budget(bytes=100_000), lazy=False
-        )
-
-
 def test_the_composition_announces_its_memory(sentencepiece_32k: explorer.Vocabulary) -> None:
     """Before the first array is made: the functions do not begin, the rows refuse."""
     constraint = explorer.regex(r"\w{1,40}").within(explorer.Budget())

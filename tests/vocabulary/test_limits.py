@@ -252,16 +252,6 @@ def test_a_changed_table_is_refused_or_safe(place: int) -> None:
     normalizer.normalize_str("ﬁ ½ ａ é 汉 \u1112\u1161 " + "".join(map(chr, range(0x20, 0x2FF))))
 
 
-def test_a_text_in_the_middle_of_a_character_is_refused() -> None:
-    data = table_of(trained(normalization_rule_name="nfkc"))
-    size = int.from_bytes(data[:4], "little")
-    texts = data[4 + size :]
-    with pytest.raises(UnsupportedTokenizer, match="which is not there"):
-        check_charsmap(data[: 4 + size] + texts[: len(texts) // 2].rsplit(b"\0", 1)[0] + b"\0", "x")
-    with pytest.raises(UnsupportedTokenizer, match="not UTF-8"):
-        check_charsmap(data[: 4 + size] + b"\xff" + texts[1:], "x")
-
-
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
     path.write_text(json.dumps(declared()), "utf-8")

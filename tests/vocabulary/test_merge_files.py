@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from explorer.errors import DamagedFile, UnsupportedTokenizer
+from explorer.errors import UnsupportedTokenizer
 from explorer.vocabulary import Vocabulary
 from explorer.vocabulary.tokenizer.byte_alphabet import CHAR_OF
 from tests.vocabulary.folders import TEXTS, merged, spelled, table, write
@@ -124,13 +124,6 @@ def test_the_library_s_own_kinds_of_tokenizers(tmp_path: Path, name: str, saves:
             assert spelled(vocab, [anchor, token, anchor]).decode().strip() == printed.strip()
 
 
-def test_merges_in_another_format(tmp_path: Path) -> None:
-    write(tmp_path, vocab__json=table(*CHAR_OF), merges__txt=b'[\n  {"pair": [48, 48]}\n]\n')
-    with pytest.raises(DamagedFile, match="line 1 of the merges, '\\['") as caught:
-        Vocabulary.from_file(tmp_path)
-    assert "one merge a line" in caught.value.remedy
-
-
 def test_ctrl_s_pieces_that_go_on(tmp_path: Path) -> None:
     from transformers import CTRLTokenizer
 
@@ -160,13 +153,6 @@ def test_sentencepiece_s_way_of_writing_in_two_files(tmp_path: Path) -> None:
         ids = made.encode(text).ids
         assert spelled(vocab, ids).decode() == f" {made.decode(ids)}"
     assert vocab.encode("the") is None
-
-
-def test_characters_without_a_mark_for_spaces_are_refused(tmp_path: Path) -> None:
-    write(tmp_path, vocab__json=table("汉", "字", "汉字"), merges__txt="汉 字\n".encode())
-    with pytest.raises(UnsupportedTokenizer, match="no mark for spaces") as caught:
-        Vocabulary.from_file(tmp_path, eos_ids=[0])
-    assert "from_bytes" in caught.value.remedy and "decoder" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

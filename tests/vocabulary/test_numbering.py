@@ -10,7 +10,7 @@ import pytest
 from explorer.errors import UnsupportedTokenizer, VocabularyError
 from explorer.vocabulary import Vocabulary
 from explorer.vocabulary.tokenizer.byte_alphabet import CHAR_OF
-from tests.vocabulary.folders import merged, spelled, table, write
+from tests.vocabulary.folders import spelled, table, write
 from tests.vocabulary.models import CORPUS, trained
 
 
@@ -143,14 +143,6 @@ def test_barthez_is_numbered_as_its_file(tmp_path: Path) -> None:
     assert Vocabulary.from_file(tmp_path) == vocab
 
 
-@pytest.mark.parametrize("name", ["BartphoTokenizer", "CpmTokenizer"])
-def test_classes_that_number_by_rules_of_their_own_are_refused(tmp_path: Path, name: str) -> None:
-    (tmp_path / "tokenizer.model").write_bytes(trained())
-    write(tmp_path, tokenizer_config__json={"tokenizer_class": name})
-    with pytest.raises(UnsupportedTokenizer, match=f"tokenizer_class {name}"):
-        Vocabulary.from_file(tmp_path)
-
-
 def test_a_class_of_the_model_s_own_is_noted(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.model").write_bytes(trained())
     write(tmp_path, tokenizer_config__json={"tokenizer_class": "SomebodysTokenizer"})
@@ -168,14 +160,6 @@ def test_text_that_is_printed_in_capitals_is_refused(tmp_path: Path) -> None:
     folder, _ = m2m_folder(tmp_path, "Speech2TextTokenizer", tokenizer_config__json=settings)
     with pytest.raises(UnsupportedTokenizer, match="do_upper_case: all text is printed"):
         Vocabulary.from_file(folder)
-
-
-def test_words_joined_by_rules_for_punctuation_are_refused(tmp_path: Path) -> None:
-    pieces, merges = merged("hello", end="</w>")
-    settings = {"tokenizer_class": "BioGptTokenizer"}
-    write(tmp_path, vocab__json=table(*pieces), merges__txt=merges, tokenizer_config__json=settings)
-    with pytest.raises(UnsupportedTokenizer, match="rules for punctuation"):
-        Vocabulary.from_file(tmp_path)
 
 
 def test_chatglm_s_white_space_and_images(tmp_path: Path) -> None:

@@ -180,20 +180,6 @@ def test_two_files_of_one_word_piece_model_agree(tmp_path: Path) -> None:
     assert text.ids_of(b".") and text.ids_of(b" '") and text.tokens[20] == b" 09.53"
 
 
-def test_lists_that_are_not_word_piece_s_are_named(tmp_path: Path) -> None:
-    for content, said in (
-        (b"the 1000\na 900\nan 800\n", "dictionary of fairseq"),
-        (b"<unk>\t0\nthe\t-3.5\n", "scores"),
-        (b"<cls>\n<pad>\nL\nA\n", r"no piece '\[UNK\]'"),
-    ):
-        write(tmp_path, vocab__txt=content)
-        with pytest.raises(UnsupportedTokenizer, match=said):
-            Vocabulary.from_file(tmp_path)
-    write(tmp_path, tokenizer_config__json={"tokenizer_class": "EsmTokenizer"})
-    with pytest.raises(UnsupportedTokenizer, match="tokenizer_class EsmTokenizer"):
-        Vocabulary.from_file(tmp_path)
-
-
 def test_the_same_id_is_named_at_every_run() -> None:
     from tokenizers import Tokenizer, models
 

@@ -7,14 +7,12 @@ from typing import Any
 import pytest
 from tokenizers import (
     Regex,
-    Tokenizer,
     decoders,
-    models,
     normalizers,
     pre_tokenizers,
 )
 
-from explorer.errors import UnsupportedTokenizer, VocabularyError
+from explorer.errors import UnsupportedTokenizer
 from explorer.vocabulary import Vocabulary
 from tests.vocabulary.tokenizers_by_hand import byte_level, llama_style
 
@@ -84,30 +82,6 @@ def test_a_decoder_of_another_tokenizer_is_refuted() -> None:
     with pytest.raises(UnsupportedTokenizer) as caught:
         Vocabulary.from_tokenizer(tokenizer)
     assert caught.value.component == "proof"
-
-
-def test_dropping_after_the_byte_alphabet() -> None:
-    tokenizer = byte_level()
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.ByteLevel(add_prefix_space=False), pre_tokenizers.Whitespace()]
-    )
-    with pytest.raises(UnsupportedTokenizer, match=r"pre_tokenizer\.Whitespace"):
-        Vocabulary.from_tokenizer(tokenizer)
-
-
-def test_one_id_with_two_pieces() -> None:
-    tokenizer = Tokenizer(models.BPE({"a": 5, "b": 5}, []))
-    tokenizer.decoder = decoders.Fuse()
-    with pytest.raises(VocabularyError, match="id 5 belongs to two pieces"):
-        Vocabulary.from_tokenizer(tokenizer, eos_ids=[0])
-
-
-def test_no_end_of_text() -> None:
-    tokenizer = Tokenizer(models.BPE({"a": 0}, []))
-    tokenizer.decoder = decoders.Fuse()
-    with pytest.raises(VocabularyError, match="No end of text") as caught:
-        Vocabulary.from_tokenizer(tokenizer)
-    assert "eos_ids=" in caught.value.remedy
 
 
 def test_an_end_of_text_that_was_text_is_noted() -> None:

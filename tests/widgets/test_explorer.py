@@ -337,18 +337,6 @@ def test_a_toy_of_ones_own_is_stepped_and_explained() -> None:
     made.close()
 
 
-@pytest.mark.parametrize(
-    ("tokens", "more"),
-    [
-        ({}, {}), ({"": 1}, {}), ({"a": -1}, {}), ({"a": float("nan")}, {}), ({"a": "x"}, {}),
-        (5, {}), ({"a": True}, {}), ({"a": 0}, {"end": 0}), ({"a": 1}, {"after": {"": {"b": 1}}}),
-    ],
-)  # fmt: skip
-def test_a_toy_that_is_none_says_why(tokens: Any, more: Any) -> None:
-    with pytest.raises(ExplorerError, match=r"weights?"):
-        ToyModel(tokens, **more)
-
-
 def test_every_preset_brings_a_prompt_with_which_it_makes_sense() -> None:
     model = load_model("tiny")
     for preset in kinds.PRESETS[1:]:

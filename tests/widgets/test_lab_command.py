@@ -17,7 +17,6 @@ from typing import Any, ClassVar
 import pytest
 
 from explorer.cli import doctor, lab
-from explorer.errors import ExplorerError
 from widgets import prompt_socket
 
 
@@ -57,12 +56,6 @@ def test_the_notebooks_are_found_and_copied(
     assert notebook["nbformat"] == 4
     assert all(cell.get("outputs", []) == [] for cell in notebook["cells"])
     assert "written" in capsys.readouterr().out
-
-
-def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(ExplorerError, match="cannot be written"):
-        lab.copy_notebooks({"a.ipynb": b""}, tmp_path / "file")
 
 
 def test_the_command_line_asks_nothing_of_the_network(tmp_path: Path) -> None:

@@ -96,13 +96,6 @@ def test_all_spellings_are_counted(text: str) -> None:
     assert '<path d="M' in shown.svg and 'stroke="#0063a0" stroke-width="2.0"' in shown.svg
 
 
-def test_what_is_too_large_to_draw_is_said() -> None:
-    with pytest.raises(ExplorerError, match="25 bytes"):
-        spelling_picture(LM, "a" * 25)
-    with pytest.raises(ExplorerError, match="can take part"):
-        spelling_picture(LM, " seventeen", most=5)
-
-
 def test_machines_and_stages() -> None:
     assert "0 -a-> 1" in described(machine_picture(explorer.regex("a+")))
     stage = stage_picture(explorer.regex("[ab]+").restrict(chars="a"))

@@ -15,7 +15,7 @@ from explorer.errors import ExplorerError
 from explorer.sweeps.report import summarize
 from tests.decoding.models import hash_model
 from widgets.figures.packets import decompress
-from widgets.report import MOST_BARS, bar_label, conformance, trap_figure
+from widgets.report import MOST_BARS, conformance, trap_figure
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 
@@ -74,11 +74,6 @@ def test_labels_of_plotly_are_escaped() -> None:
             assert "<" not in said.replace("<extra>", "").replace("</extra>", "")
 
 
-def test_a_quote_is_a_quote_beside_a_bar() -> None:
-    """Plotly shows an entity of a quote as it is written."""
-    assert bar_label('"object" & <b>') == '"object" &amp; &lt;b&gt;'
-
-
 def test_a_model_that_is_not_at_hand_is_named(tmp_path: Path) -> None:
     explorer.report(table(), tmp_path / "report.html", worst=2)
     for run in facts(tmp_path / "report.html")["runs"]:
@@ -99,18 +94,6 @@ def test_a_folder_is_reported_like_its_sweep(tmp_path: Path) -> None:
     explorer.report(done, tmp_path / "one.html", worst=0)
     explorer.report(tmp_path / "runs", tmp_path / "two.html", worst=0)
     assert facts(tmp_path / "one.html") == facts(tmp_path / "two.html")
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (3, "table is 3"),
-        ("no-folder", "holds no rows of a sweep"),
-    ],
-)
-def test_what_is_not_a_table_is_refused(given: Any, said: str, tmp_path: Path) -> None:
-    with pytest.raises(ExplorerError, match=said):
-        explorer.report(given, tmp_path / "report.html")
 
 
 def test_a_table_of_something_else_is_refused(tmp_path: Path) -> None:

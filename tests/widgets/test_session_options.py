@@ -10,9 +10,8 @@ import pytest
 
 import explorer
 from explorer import Trace, choice, regex
-from explorer.errors import DamagedFile, ExplorerError
+from explorer.errors import DamagedFile
 from tests.widgets.page import Page
-from widgets.cursor import Cursor
 from widgets.dialogue.later import Progress
 from widgets.export import recorded, taken
 from widgets.views.explorer import Explorer
@@ -79,15 +78,6 @@ def test_a_restriction_is_a_stage_on_the_bar() -> None:
     stages = made.editor["pipeline"]["stages"]
     assert [stage["title"] for stage in stages] == ["Latin"]
     assert made.session.restrict is not None
-
-
-@pytest.mark.parametrize(
-    "given", [{"heal": True}, {"restrict": "ascii"}, {"response_prefix": " It"}], ids=str
-)
-def test_settings_beside_a_cursor_are_refused(given: dict[str, Any]) -> None:
-    cursor = Cursor(explorer.Session(TINY, regex("a"), "x"))
-    with pytest.raises(ExplorerError, match=f"{next(iter(given))} cannot be given with cursor="):
-        Explorer(cursor=cursor, **given)
 
 
 def test_a_trace_keeps_how_the_answer_begins(tmp_path: Path) -> None:

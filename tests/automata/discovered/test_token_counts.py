@@ -17,7 +17,6 @@ from explorer.automata.discovered.token_counts import CountingTokens
 from explorer.automata.machine import NO_ARC
 from explorer.automata.tree.build import build_over_tokens
 from explorer.budget import Budget, Meter
-from explorer.errors import IncompatibleVocabulary
 from explorer.tokens.lazy import LazyMachine
 from tests.evidence import examples
 
@@ -178,9 +177,3 @@ def test_a_session_ends_within_the_limit() -> None:
     )
     session.run(max_tokens=40)
     assert constraint.accepts(session.trace.text) and len(session.trace.steps) <= 14
-
-
-def test_what_the_vocabulary_cannot_write_is_told_with_a_word() -> None:
-    constraint = template("{x}-", x=gen(regex="(aab){2}", max_tokens=2))
-    with pytest.raises(IncompatibleVocabulary, match="A shortest word is 'aabaab-'"):
-        explorer.compile(constraint, FEW, lazy=True)

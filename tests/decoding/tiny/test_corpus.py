@@ -110,8 +110,3 @@ def test_dates_and_addresses_exist() -> None:
             assert date.fromisoformat(iso[0]) == date(int(year), number, int(day))
             seen += 1
     assert seen > 300
-
-
-def test_in_words_refuses_what_it_does_not_know() -> None:
-    with pytest.raises(ValueError, match="0 to 100"):
-        facts.in_words(101)

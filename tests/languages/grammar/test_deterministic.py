@@ -22,7 +22,7 @@ from explorer.budget import Budget, Meter
 from explorer.errors import GrammarError
 from explorer.languages.grammar.functions import grammar
 from tests.languages.grammar.earley import Productions, as_gbnf
-from tests.languages.grammar.test_machine import check, productions, readable, state_after
+from tests.languages.grammar.test_machine import check, productions, readable
 
 JSON = r"""root   ::= ws value
 value  ::= (object | array | string | number | "true" | "false" | "null") ws
@@ -161,12 +161,6 @@ def test_nesting_a_hundred_thousand_deep() -> None:
     deep = "[" * 100_000
     assert constraint.accepts(deep + "]" * 100_000)
     assert not constraint.accepts(deep + "]" * 99_999)
-
-
-def test_a_budget_of_states_holds() -> None:
-    machine = grammar('root ::= "(" root ")" | ""').discover(Meter(Budget(states=1_000)))
-    with pytest.raises(explorer.errors.BudgetExceeded, match="Following the stacks"):
-        state_after(machine, "(" * 5_000)
 
 
 def test_ten_thousand_rules() -> None:

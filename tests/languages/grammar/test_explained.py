@@ -37,11 +37,6 @@ def test_only_what_can_come_next_is_named() -> None:
     assert "On the stack: root → e → t." in why.prose
 
 
-def test_several_stacks_are_said() -> None:
-    loose = explorer.grammar('root ::= x\nx ::= x x | "a"', ambiguous=True)
-    assert "this is one way of several" in explorer.explain_text(loose, "aab").prose
-
-
 def test_inside_a_combination() -> None:
     whole = explorer.literal("x=") + SUMS + explorer.regex("[;.]")
     why = explorer.explain_text(whole, "x=(1x")

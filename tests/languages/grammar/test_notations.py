@@ -126,16 +126,6 @@ def test_what_lark_has_more_is_refused_by_name(text: str) -> None:
     assert REFUSED[text] in str(caught.value) and caught.value.remedy
 
 
-@pytest.mark.parametrize("name", ["WORD", "WS"])
-def test_what_common_has_is_to_be_imported(name: str) -> None:
-    for text in (f"start: {name}", f'start: "a"\n%ignore {name}'):
-        with pytest.raises(GrammarError) as caught:
-            explorer.grammar(text, syntax="lark")
-        assert caught.value.remedy == f"Write %import common.{name} on a line of its own."
-        line = f"%import common.{name}\n"
-        explorer.grammar(f"{line}{text}", syntax="lark")
-
-
 def test_what_lark_takes_and_does_not_use_is_a_remark() -> None:
     text = 'start: "a"\n%import common (WORD, WS -> BLANK)\nX: "b"\ny: X\n'
     text = text.replace(" -> BLANK", "")

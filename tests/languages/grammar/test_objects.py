@@ -12,7 +12,7 @@ import explorer
 from explorer import choice, grammar, literal, regex
 from explorer.automata.machine import NO_ARC
 from explorer.decoding.trace.trace import Trace
-from explorer.errors import ConstraintError, DamagedFile, GrammarError
+from explorer.errors import ConstraintError, GrammarError
 from explorer.grammars import GrammarRule, RulePart, rule
 from explorer.languages.constraint import Constraint
 from explorer.languages.grammar.parts import part_of
@@ -87,9 +87,6 @@ def test_a_function_that_makes_its_rules_anew_ends() -> None:
         return rule("nested", lambda: "(" + nested() + ")" | "")
 
     same(grammar(nested()), grammar('root ::= "(" root ")" | ""'))
-
-
-Node = tuple[str, tuple[object, ...]]
 
 
 def drawn(chance: random.Random, depth: int) -> tuple[RulePart | str | Constraint, str]:
@@ -185,24 +182,6 @@ def test_constraints_stand_on_either_side_of_a_rule() -> None:
     assert repr(a | x) == "regex('a+') | rule('x')"
 
 
-def test_several_constraints_stand_in_their_places() -> None:
-    word, number = regex("[a-z]+") & ~literal("if"), regex("[0-9]+") - literal("0")
-    made = grammar(rule("pair", part_of("+", word) + "=" + number))
-    assert made.source.text.endswith('<1: intersection> "=" <2: difference>\n')
-    same(made, word + literal("=") + number)
-
-
-def test_repeats_of_repeats_have_parentheses() -> None:
-    made = grammar(rule("root", rule("x", "a").star().optional() + regex("b").plus().star()))
-    assert made.source.text.startswith("root ::= (x*)? (/b/+)*\n")
-
-
-def test_one_constraint_is_kept_once() -> None:
-    word = regex("[a-z]+") & ~literal("if")
-    made = grammar(rule("pair", part_of("+", word) + "," + word))
-    assert made.source.text.count("<1: intersection>") == 2 and len(made.source.children) == 1
-
-
 @pytest.mark.parametrize("make", [sums, values], ids=["text", "embedded"])
 def test_it_is_saved_and_read(make: Callable[[], Constraint]) -> None:
     made = make()
@@ -210,12 +189,6 @@ def test_it_is_saved_and_read(make: Callable[[], Constraint]) -> None:
     assert source_from_dict(saved) == made.source
     same(Constraint(source_from_dict(saved)), made)
     assert made.source.with_children(made.source.children) == made.source
-
-
-def test_a_damaged_file_is_refused() -> None:
-    saved = source_to_dict(values().source)
-    with pytest.raises(DamagedFile, match="cannot be read"):
-        source_from_dict({**saved, "parts": []})
 
 
 def test_the_editor_shows_and_reads_the_text() -> None:
@@ -245,14 +218,6 @@ def test_sessions_traces_and_depths(make: Callable[[], Constraint], tmp_path: Pa
     nested = made.bounded(depth=1)
     deep = "((1))" if make is sums else '[[[{"a":1}]]]'
     assert made.accepts(deep) and not nested.accepts(deep)
-
-
-def test_reasons_name_the_rule() -> None:
-    why = explorer.explain_text(sums(), "(1x")
-    assert "rule `number`" in why.prose
-    assert "On the stack: root → sum → term → sum → term" in why.prose
-    why = explorer.explain_text(values(), '[{"a":2')
-    assert "rule `person`" in why.prose
 
 
 FAULTS: dict[str, tuple[Callable[[], object], str]] = {

@@ -31,12 +31,11 @@ from explorer.automata.stacks.of_grammar import of_grammar
 from explorer.automata.stacks.single import SingleStack
 from explorer.automata.textbook.pushdown_composition import token_sequences_by_pynini
 from explorer.budget import Budget, Meter
-from explorer.errors import BudgetExceeded, ExplorerError
+from explorer.errors import BudgetExceeded
 from explorer.languages.grammar.functions import grammar
 from explorer.languages.grammar.shipped import shipped_text
 from explorer.vocabulary import Vocabulary
 from widgets.figures.machines.pushdown_figure import FIGURE_6, FIGURE_7, FIGURE_TOKENS
-from widgets.lessons.film import stack_picture
 
 NESTED = 'root ::= "a" root "b" | ""'
 CASES: dict[str, tuple[str, dict[str, list[str]], list[str]]] = {
@@ -188,22 +187,6 @@ def test_figure_7_is_the_composition_of_figure_6_with_its_tokens() -> None:
         PushdownArc(2, bb, two, (), 2),
     )
     assert FIGURE_7.finals == {2}
-
-
-def test_the_picture_of_a_stack_says_what_stands_there() -> None:
-    words = [word.decode() for word in FIGURE_TOKENS]
-    shown = stack_picture("Steps", FIGURE_7, words, [0, 3, 1])
-    assert shown.text.splitlines()[1:] == [
-        "at the start: state 0, the stack is empty",
-        "after a: state 1, the stack is empty",
-        "after aaab: state 2, 3 on the stack",
-        "after b: state 2, 2 on the stack",
-    ]
-    # One box for each symbol, and each column says its state.
-    assert shown.svg.count(">2</text>") == 3 + 2 and shown.svg.count(">state ") == 4
-    for ids in ([1], [0] * 15):
-        with pytest.raises(ExplorerError, match="cannot read these"):
-            stack_picture("Too far", FIGURE_7, words, ids)
 
 
 def test_figure_7_steps_as_the_machine_does() -> None:

@@ -64,26 +64,3 @@ def test_what_is_proposed_has_one_stack(kind: str, dialect: str) -> None:
     assert error.evidence["rewrite"] == kind
     lines = [line.strip() for line in error.remedy.split("\n")]
     assert lines[1:-1] == [good, "for", *bad.split("\n")] and "ambiguous=True" in lines[-1]
-
-
-def test_the_error_says_that_what_follows_is_text() -> None:
-    with pytest.raises(GrammarError) as caught:
-        explorer.grammar('root ::= e\ne ::= "i" e ("l" e)? | "x"')
-    assert caught.value.reason.startswith("After 'iix', the text 'l' can be read with two stacks")
-
-
-def test_a_word_that_is_a_keyword_and_a_name_is_shown() -> None:
-    with pytest.raises(GrammarError) as caught:
-        explorer.grammar(f"{KEYWORDS['gbnf']}name ::= [a-z]+\n")
-    said = "'if' is read as it stands in line 2, column 9, and by [a-z] in line 5, column 10.\n"
-    assert said in str(caught.value)
-    with pytest.raises(GrammarError) as caught:
-        explorer.grammar('root ::= a | b\na ::= "x" a "y" | ""\nb ::= "x" b "z" | ""')
-    assert "as it stands" not in str(caught.value)
-
-
-def test_a_long_pattern_is_quoted_in_part() -> None:
-    name = "|".join(f"word{k}" for k in range(40))
-    with pytest.raises(GrammarError) as caught:
-        explorer.grammar(f"{KEYWORDS['gbnf']}name ::= /(?!(?:{name})\\Z)[a-z]+/\n")
-    assert "by /(?!(?:word0|word1|" in str(caught.value) and "word39" not in str(caught.value)

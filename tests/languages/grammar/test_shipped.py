@@ -154,11 +154,6 @@ def test_bounded_is_the_grammar_written_out(depth: int) -> None:
             assert bounded.accepts(text) == oracle.accepts(text), text
 
 
-def test_a_depth_is_a_number() -> None:
-    with pytest.raises(ConstraintError, match="depth"):
-        shipped_grammar("json").bounded(-1)
-
-
 def test_bounded_is_explained_and_saved() -> None:
     bounded = shipped_grammar("json").bounded(1)
     why = explorer.explain_text(bounded, "[[1")

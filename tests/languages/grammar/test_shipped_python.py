@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from explorer.errors import ConstraintError
 from explorer.languages.constraint import Constraint
 from explorer.languages.grammar.functions import grammar
 from explorer.languages.grammar.notations.gbnf import GbnfReader
@@ -244,9 +243,3 @@ def test_the_oracle_sees_a_wrong_grammar(name: str) -> None:
     texts = ["while = 1\n", "x = y not in z\n", *drawn(text, 300)]
     mutant = grammar(text)
     assert only_ours(mutant, texts) if too_much else only_theirs(mutant, texts)[0]
-
-
-@pytest.mark.parametrize("depth", [0, 6, "2"])
-def test_a_depth_that_cannot_be_written(depth: int) -> None:
-    with pytest.raises(ConstraintError, match="depth"):
-        python_text(depth)

@@ -11,7 +11,6 @@ import pytest
 
 from explorer.automata.words import words
 from explorer.budget import Meter
-from explorer.errors import ConstraintError
 from explorer.languages.constraint import Constraint
 from explorer.languages.grammar.functions import grammar
 from explorer.languages.grammar.notations.gbnf import GbnfReader
@@ -203,20 +202,3 @@ def test_other_names() -> None:
     assert not notes.accepts("<note><not></note></not>")
     assert not notes.accepts('<note from="B" to="A"/>')
     assert not notes.accepts('<note to="A" to="A"/>')
-
-
-@pytest.mark.parametrize(
-    ("elements", "root", "reason"),
-    [
-        ({"a": ()}, "b", "not among the elements"),
-        ({"a b": ()}, "a b", "not a name"),
-        ({"xmlns": ()}, "xmlns", "not a name"),
-        ({"a": ("x", "x")}, "a", "given twice"),
-    ],
-    ids=["root", "blank", "xml", "twice"],
-)
-def test_names_that_cannot_be_used(
-    elements: Mapping[str, Sequence[str]], root: str, reason: str
-) -> None:
-    with pytest.raises(ConstraintError, match=reason):
-        xml_text(elements, root)

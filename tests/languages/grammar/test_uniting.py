@@ -6,14 +6,12 @@ import itertools
 
 import pytest
 
-import explorer
 from explorer.automata.machine import NO_ARC
 from explorer.automata.rules.moves import Actions, actions_of
 from explorer.automata.rules.network import network_of
 from explorer.automata.rules.pieces import lay_rules
 from explorer.automata.stacks.single import SingleStack
 from explorer.budget import Meter
-from explorer.errors import GrammarError
 from explorer.languages.constraint import Constraint
 from explorer.languages.grammar.functions import grammar
 from tests.languages.grammar.earley import Earley, Productions, as_gbnf
@@ -66,15 +64,3 @@ def test_one_stack_and_the_same_language(name: str) -> None:
 def test_the_oracle_can_fail() -> None:
     other = {**BLANKS, "more": [(), ("w", "+", "term", "more")]}
     assert differences(BLANKS, grammar(as_gbnf(other)), "x+() ", 4) > 0
-
-
-def test_a_conflict_that_stays_is_told_of_the_rules_as_they_were() -> None:
-    """The second sum may end or go on, however it is laid in."""
-    with pytest.raises(GrammarError, match="can be read with two stacks") as caught:
-        grammar('root ::= s\ns ::= "x" | s "+" s | "(" s ")"')
-    assert caught.value.evidence["kind"] == "left recursion"
-
-
-def test_an_explanation_names_the_rules_as_they_were_written() -> None:
-    why = explorer.explain_text(grammar(as_gbnf(BLANKS)), "(x x")
-    assert "On the stack: root → sum → term → sum" in why.prose

@@ -58,17 +58,3 @@ def texts(constraint: Constraint, *, lazy: bool) -> Iterator[str]:
 def test_no_text_has_the_marks_of_control_tokens(name: str, lazy: bool) -> None:
     for text in texts(CONSTRAINTS[name], lazy=lazy):
         assert not any(mark in text for mark in MARKS), text
-
-
-def test_examples_name_control_tokens() -> None:
-    assert CONSTRAINTS["by name"].examples(1) == ["<think></think>b"]
-    assert CONSTRAINTS["by id"].examples(3) == ["b", "[3]b", "[3][3]b"]
-
-
-def test_the_caret_of_a_text_that_is_refused_counts_names() -> None:
-    with pytest.raises(ExplorerError) as caught:
-        CONSTRAINTS["by id"].parse(VOCABULARY.written([4, 1]))
-    assert caught.value.evidence["offset"] == 0
-    with pytest.raises(ExplorerError) as caught:
-        CONSTRAINTS["by name"].parse(VOCABULARY.written([3, 0, 4, 0]))
-    assert caught.value.evidence["offset"] == len("<think>a</think>")

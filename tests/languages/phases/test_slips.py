@@ -132,36 +132,6 @@ def test_a_missing_member_is_named(pointer: str) -> None:
     assert f'"{name}": ' in caught.value.remedy
 
 
-@pytest.mark.parametrize(
-    ("tag", "near"), [({"type": "tgs"}, "tag"), ({"type": "tag", "begn": "a"}, "begin")]
-)
-def test_a_misspelled_type_or_member_names_the_nearest(tag: dict[str, Any], near: str) -> None:
-    with pytest.raises(ConstraintError) as caught:
-        explorer.structural_tag(tag)
-    assert f"Did you mean '{near}'?" in caught.value.remedy
-
-
-@pytest.mark.parametrize(
-    ("schema", "spot"),
-    [
-        ({"type": "strng"}, "/type: 'strng' is not a type"),
-        ({"properties": {"a": {"$ref": "#/$defs/x"}}}, "/properties/a/$ref: Nothing is at"),
-        ({"minimum": "a"}, "minimum is 'a'"),
-    ],
-)
-def test_a_bad_schema_is_found_where_the_tag_is_given(schema: dict[str, Any], spot: str) -> None:
-    tag = {**CALL, "content": {"type": "json_schema", "json_schema": schema}}
-    with pytest.raises(ConstraintError) as caught:
-        explorer.structural_tag({"type": "sequence", "elements": [CALL, tag]})
-    assert "at /elements/1/content/json_schema: " in str(caught.value)
-    assert spot in str(caught.value) and caught.value.remedy
-    deep = {"properties": {"b": {"type": "array", "items": {"properties": {"c": schema}}}}}
-    for kind in ("json_schema", "qwen_xml_parameter"):
-        tag = {**CALL, "content": {"type": kind, "json_schema": {"type": "object", **deep}}}
-        with pytest.raises(ConstraintError, match="at /content/json_schema"):
-            explorer.structural_tag(tag)
-
-
 # Choices.
 
 

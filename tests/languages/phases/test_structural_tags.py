@@ -11,7 +11,7 @@ import pytest
 
 import explorer
 from explorer import Constraint, Vocabulary
-from explorer.errors import ConstraintError, DamagedFile, ExplorerError, VocabularyError
+from explorer.errors import DamagedFile, ExplorerError, VocabularyError
 from explorer.languages.phases.free import marked, text_up_to, text_without
 from explorer.languages.schema.source import JsonSchema
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
@@ -98,19 +98,6 @@ def test_a_trigger_inside_another_is_found() -> None:
     assert [c.accepts(text) for text in ("ab", "bx", "abxy", "abx", "cbxc")] == [
         False, True, True, True, True,
     ]  # fmt: skip
-
-
-def test_a_text_divides_into_its_parts() -> None:
-    schema = {"properties": {"city": {"type": "string"}}, "required": ["city"]}
-    call = tag("<tool:weather>", "</tool>", {"type": "json_schema", "json_schema": schema})
-    c = explorer.structural_tag(row(tag("", "</think>", ANY), triggered(["<tool:"], call)))
-    text = 'Which <tool:weather>? </think>So <tool:weather>{"city": "Bonn"}</tool>.'
-    assert c.parse(text) == [
-        {"tag": "</think>", "parts": [{"text": "Which <tool:weather>? "}]},
-        {"text": "So "},
-        {"tag": "<tool:weather>", "parts": [{"value": {"city": "Bonn"}}]},
-        {"text": "."},
-    ]
 
 
 @pytest.mark.parametrize(
@@ -266,18 +253,6 @@ def test_what_cannot_be_followed_is_refused_with_its_place(
     if pointer is not None:
         assert caught.value.evidence["pointer"] == pointer
         assert pointer in caught.value.message and caught.value.remedy
-
-
-@pytest.mark.parametrize("given", ["", "[]", "{}", '{"type": "structural_tag"}', 3, None, []])
-def test_what_is_not_a_structural_tag_is_refused(given: Any) -> None:
-    with pytest.raises(ConstraintError, match="structural tag"):
-        explorer.structural_tag(given)
-
-
-def test_a_token_that_is_not_there_is_refused_when_it_is_compiled() -> None:
-    c = explorer.structural_tag({"type": "token", "token": "<tool>"})
-    with pytest.raises(ExplorerError, match="<tool>"):
-        explorer.compile(c, SMALL)
 
 
 @pytest.mark.parametrize("given", FORMATS[::3], ids=lambda given: json.dumps(given)[:60])

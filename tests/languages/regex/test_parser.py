@@ -24,7 +24,7 @@ from explorer.automata.tree.nodes import (
     walk,
 )
 from explorer.budget import Meter
-from explorer.errors import BudgetExceeded, ConstraintError, RegexError
+from explorer.errors import BudgetExceeded, RegexError
 from explorer.languages.regex import UnsupportedSyntax, compile_pattern, parse
 from explorer.languages.regex.parser import MAX_NESTING
 from explorer.languages.regex.properties import known_property
@@ -279,12 +279,6 @@ def test_the_caret_stands_under_the_fault(pattern: str, start: int, end: int) ->
     assert f"{pattern}\n{' ' * start}{'^' * (end - start)}" in str(error)
 
 
-def test_nesting_has_a_bound() -> None:
-    parse("(" * MAX_NESTING + "a" + ")" * MAX_NESTING)
-    with pytest.raises(UnsupportedSyntax, match="nested"):
-        parse("(" * 100_000 + "a")
-
-
 def test_nesting_within_the_bound_needs_no_large_stack() -> None:
     """Every kind of node at every level, below a caller that is itself deep in the stack."""
     pattern = "(?:x|y?" * MAX_NESTING + "a" + "z){1,2}" * MAX_NESTING
@@ -299,11 +293,6 @@ def test_nesting_within_the_bound_needs_no_large_stack() -> None:
         assert machine.accepts(b"xyxzz") and not machine.accepts(b"xy")
 
     deep(150)
-
-
-def test_bytes_are_no_pattern() -> None:
-    with pytest.raises(ConstraintError, match="bytes"):
-        parse(b"a")  # pyright: ignore[reportArgumentType]
 
 
 def test_flags_of_bytes_and_both_alphabets_are_refused() -> None:

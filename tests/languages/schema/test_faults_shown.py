@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import explorer
-from explorer.errors import ConstraintError, ExplorerError, RegexError, UnsupportedSchema
+from explorer.errors import ConstraintError, RegexError, UnsupportedSchema
 
 BYTES = explorer.Vocabulary.from_bytes([bytes([k]) for k in range(256)], eos_ids=[256])
 
@@ -41,9 +41,3 @@ def test_an_argument_that_is_a_pattern_is_named() -> None:
         assert (caught.value.start, caught.value.end) == (0, 1)
         with pytest.raises(ConstraintError, match=f'Write {name}="'):
             call(3)  # type: ignore[arg-type]
-
-
-def test_a_choice_of_nothing_says_what_to_give() -> None:
-    for call in (lambda: explorer.choice(), lambda: explorer.choice([])):
-        with pytest.raises(ExplorerError, match=r"without texts has no word. Give one text"):
-            call()

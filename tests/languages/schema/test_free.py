@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import explorer
 from explorer.automata.machine import Dfa
 from explorer.automata.words import words
-from explorer.errors import BudgetExceeded, ConstraintError, DamagedFile
+from explorer.errors import DamagedFile
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
 
 VALUES = st.recursive(
@@ -63,16 +63,6 @@ def test_a_limit_that_is_wrong_is_found() -> None:
     assert nesting(value) == (2, 0)
     assert machine(2, 0).accepts(json.dumps(value).encode())
     assert not machine(1, 2).accepts(json.dumps(value).encode())
-
-
-def test_limits_that_are_none_are_refused() -> None:
-    for limit in (-1, 51, True, 1.5, None):
-        with pytest.raises(ConstraintError):
-            explorer.json(limit, 1)  # type: ignore[arg-type]
-    with pytest.raises(ConstraintError):
-        explorer.json(whitespace="loose")  # type: ignore[arg-type]
-    with pytest.raises(BudgetExceeded):
-        explorer.json(50, 50).within(explorer.Budget(states=5_000))
 
 
 def test_it_travels_and_writes(tmp_path: Any) -> None:

@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer import json_schema
 from explorer.automata.machine import Dfa
 from explorer.budget import Meter
-from explorer.errors import UnsupportedSchema
 from explorer.languages.schema.text import numbers
 
 BOUNDS = (
@@ -87,8 +85,3 @@ def test_other_spellings_are_not_written(spelling: str) -> None:
 def test_a_wrong_machine_is_found() -> None:
     """The oracle can fail: at the bound itself, one order off."""
     assert not agrees(MACHINES["2.5", "<"], "2.5", expected=True)
-
-
-def test_a_divisor_that_is_too_fine_is_told_by_its_decimals() -> None:
-    with pytest.raises(UnsupportedSchema, match="up to 300 decimals"):
-        json_schema({"multipleOf": 1e-300}).accepts("1")

@@ -13,7 +13,6 @@ import explorer
 from explorer.automata.machine import ByteMachine
 from explorer.automata.words import accepts
 from explorer.budget import Meter
-from explorer.errors import UnsatisfiableSchema, UnsupportedSchema
 from explorer.languages.schema.source import JsonSchema
 from tests.evidence import examples
 from tests.languages.schema.test_waiting import SCHEMAS, beside
@@ -80,17 +79,6 @@ def test_other_ways_to_write(options: dict[str, Any]) -> None:
     )
     machine = explorer.json_schema(PLAIN, **options).discover(Meter())
     assert accepts(machine, text)
-
-
-def test_errors_are_those_of_the_closed_form() -> None:
-    wrong = {**PLAIN, "properties": {"b": {"type": "string", "maxLength": -1}}}
-    with pytest.raises(UnsupportedSchema) as raised:
-        explorer.json_schema(wrong).discover(Meter())
-    assert raised.value.pointer == "/properties/b/maxLength"
-    none = {**PLAIN, "properties": {"b": False}}
-    vocab = explorer.Vocabulary.from_bytes([b"{"], eos_ids=[1])
-    with pytest.raises(UnsatisfiableSchema):
-        explorer.compile(explorer.json_schema(none), vocab, lazy=True)
 
 
 def test_integers_of_draft_4_are_digits() -> None:

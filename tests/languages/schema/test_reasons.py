@@ -105,14 +105,6 @@ def test_no_limit_is_named_that_does_not_decide(schema: Any, options: dict[str, 
     assert reason(schema, "{x", **options) == NAME
 
 
-def test_a_type_without_a_schema_has_a_reason() -> None:
-    said = explorer.explain_text(explorer.from_type(Any), "{x").message
-    assert said.endswith(f"Expected by {NAME}.")
-    session = explorer.Session(LM, explorer.json_schema(True), "x: ")
-    session.step("{")
-    assert session.explain("1").message.endswith(f"Expected by {NAME}.")
-
-
 @pytest.mark.parametrize(
     ("schema", "text", "options", "said"),
     [
@@ -175,12 +167,6 @@ def test_white_space_is_no_reason_where_it_would_not_help() -> None:
 @pytest.mark.parametrize("text", ['{"a": 1}', ' {"a":1}', '{"a":1} ', '{"a" :1}'])
 def test_white_space_names_the_option_instead_of_a_keyword(text: str) -> None:
     assert reason(NUMBERS, text) == COMPACT
-
-
-def test_a_clause_inside_a_part_stands_in_parentheses() -> None:
-    part = explorer.template("{p};", p=explorer.gen(json_schema=NUMBERS))
-    message = explorer.explain_text(part, '{"a": 1}').message
-    assert message.endswith(f"Expected by part `p` ({COMPACT}).")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ import pytest
 
 import explorer
 from explorer.automata.words import words
-from explorer.errors import ConstraintError, RegexError
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from tests.languages.schema.random_schemas import value
 from tests.languages.schema.test_against_jsonschema import SCHEMAS, validator
@@ -147,25 +146,6 @@ def test_types_have_both() -> None:
     assert not c.accepts('{"a":\n[1]}')
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"whitespace_pattern": r"\s*"}, r"'\x0b', which is not white space of JSON"),
-        ({"whitespace_pattern": r"\s*"}, r"write [ \t\n\r] for \s"),
-        ({"whitespace_pattern": "[ x]"}, "'x', which is not"),
-        ({"whitespace_pattern": "(?!)"}, "matches nothing"),
-        ({"whitespace_pattern": "["}, "not closed"),
-        ({"whitespace_pattern": 3}, "not a pattern of white space"),
-        ({"whitespace_pattern": " ", "whitespace": "pretty"}, "Give one of them"),
-        ({"whitespace": "outlines"}, '"dumps"'),
-    ],
-)
-def test_what_is_no_white_space_is_refused(options: dict[str, Any], says: str) -> None:
-    with pytest.raises((ConstraintError, RegexError)) as raised:
-        explorer.json_schema({}, **options)
-    assert says in str(raised.value)
-
-
 def test_both_are_saved() -> None:
     for options in ({"whitespace": "dumps"}, {"whitespace_pattern": "[ ]?"}):
         source = explorer.json_schema(OPEN, **options).source  # type: ignore[arg-type]
@@ -187,8 +167,3 @@ def test_white_space_of_every_kind_is_relaxed_to_any(options: dict[str, Any]) ->
     assert (given.accepts(text), freer.accepts(text)) == (False, True)
     assert "flexible" in freer.source.remark and "pattern" not in freer.source.remark
     assert source_from_dict(source_to_dict(freer.source)) == freer.source
-
-
-def test_white_space_that_is_free_is_not_relaxed() -> None:
-    given = explorer.json_schema({"type": "array"}, whitespace="flexible")
-    assert "allow white space" not in {change.label for change, _ in given.source.relaxed([])}

@@ -97,11 +97,6 @@ def test_a_part_ends_at_the_first_stop(stop: str, text: str) -> None:
     assert accepted == ((text + stop).find(stop) == len(text))
 
 
-def test_several_stops() -> None:
-    line = explorer.gen(stop=["\n", "."])
-    assert [line.accepts(text) for text in ("a b", "a.b", "a\nb", "")] == [True, False, False, True]
-
-
 @pytest.mark.parametrize("text", ["", "ä" * 300])
 def test_stops_of_no_or_many_bytes(text: str) -> None:
     if text:

@@ -27,35 +27,6 @@ def test_escapes_of_patterns_work_in_arguments() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "start", "end", "reason"),
-    [
-        ("(?P<QUOTED_TEXT>abc)", 16, 19, "takes no argument"),
-        ("(?P<QUOTED_TEXT>|)", 16, 17, "takes no argument"),
-        ("x(?P<SUBSTRING_OF>)", 1, 19, "no substring"),
-        ("(?P<SUBSTRING_OF>a|b)", 18, 19, "takes one argument"),
-        ("(?P<SUBSTRING_OF>f(x))", 18, 19, "needs a backslash"),
-        ("(?P<SUBSTRING_OF>abc", 0, 1, "not closed"),
-        (r"(?P<SUBSTRING_OF>a\d)", 18, 20, "stands for many characters"),
-        (r"(?P<SUBSTRING_OF>\ud800)", 17, 23, "not a character"),
-        ("(?P<SUBSTRING_OF>\ud800)", 17, 18, "not a character"),
-        (r"(?P<SUBSTRING_OF>\q)", 17, 19, "unknown escape"),
-        ("(?P<DELIMITED_LIST>, )", 0, 22, "needs more arguments"),
-        ("(?P<DELIMITED_LIST>|a)", 19, 20, "delimiter is empty"),
-        ("(?P<DELIMITED_LIST>, |a", 0, 1, "not closed"),
-        ("(?P<DELIMITED_SUBSEQUENCE_OF>,)", 0, 31, "needs more arguments"),
-        ("(?P<DELIMITED_SUBSEQUENCE_OF>,|a||b)", 33, 34, "item is empty"),
-    ],
-)
-def test_a_caret_stands_under_what_is_wrong(
-    pattern: str, start: int, end: int, reason: str
-) -> None:
-    with pytest.raises(RegexError, match=reason) as caught:
-        regex(pattern)
-    assert (caught.value.start, caught.value.end) == (start, end)
-    assert caught.value.remedy
-
-
-@pytest.mark.parametrize(
     "pattern",
     ["(?P<year>[0-9]{4})", "(?P<QUOTED>a)(?P<text>b)", "(?P<quoted_text>a|b)", "(?P<IMAGE2>x)"],
 )

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from explorer import Budget, regex, terminals
 from explorer.budget import Meter
-from explorer.errors import BudgetExceeded, ConstraintError, RegexError
-from explorer.languages.terminals.pieces import subsequence_machine, substring_machine
+from explorer.languages.terminals.pieces import substring_machine
 from tests.languages.regex.strategies import some_accepted
 
 TEXTS = st.text(alphabet="abä🙂 |()\\", max_size=7)
@@ -67,31 +66,6 @@ def test_ten_thousand_items() -> None:
     machine = terminals.delimited_subsequence_of(items, "; ").within(Budget(seconds=60))
     assert machine.accepts("item 00003; item 09999")
     assert not machine.accepts("item 09999; item 00003")
-
-
-@pytest.mark.parametrize(
-    "build",
-    [
-        lambda meter: substring_machine("ab" * 50_000, meter),
-        lambda meter: subsequence_machine(tuple(map(str, range(10_000))), ",", meter),
-    ],
-)
-def test_what_is_too_large_is_refused_before_it_is_built(build: object) -> None:
-    with pytest.raises(BudgetExceeded):
-        build(Meter(Budget(states=10_000)))  # type: ignore[operator]
-
-
-def test_arguments_that_cannot_be_used() -> None:
-    with pytest.raises(RegexError, match="no substring"):
-        terminals.substring_of("")
-    with pytest.raises(ConstraintError, match="There are no items"):
-        terminals.delimited_subsequence_of([])
-    with pytest.raises(ConstraintError, match="are one text"):
-        terminals.delimited_subsequence_of("abc")
-    with pytest.raises(ConstraintError, match="text"):
-        terminals.substring_of(7)  # type: ignore[arg-type]
-    with pytest.raises(RegexError, match="item is empty"):
-        terminals.delimited_subsequence_of(["a", ""])
 
 
 @pytest.mark.long

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer import literal, regex, terminals
-from explorer.errors import ConstraintError, RegexError
+from explorer import regex, terminals
+from explorer.errors import RegexError
 from tests.languages.regex.strategies import some_accepted
 from tests.languages.terminals.yaml_reader import is_plain_scalar
 
@@ -65,12 +65,6 @@ def test_an_item_is_read_as_a_pattern_of_its_place() -> None:
     with pytest.raises(RegexError) as caught:
         regex("(?P<DELIMITED_LIST>, |a**)")
     assert (caught.value.start, caught.value.end) == (24, 25)
-
-
-def test_a_list_needs_a_delimiter() -> None:
-    for item in ("a", literal("a")):
-        with pytest.raises((RegexError, ConstraintError), match="delimiter is empty"):
-            terminals.delimited_list(item, "")
 
 
 def sampled(machine_of: str, count: int) -> list[str]:

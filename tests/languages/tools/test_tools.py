@@ -12,7 +12,7 @@ from unittest.mock import patch
 import pytest
 
 import explorer
-from explorer.errors import ConstraintError, ExplorerError, MissingDependency
+from explorer.errors import ConstraintError, MissingDependency
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from tests.languages.tools.beside import (
     OPTIONS,
@@ -226,23 +226,6 @@ def test_a_schema_that_cannot_be_followed_is_refused_with_its_tool(style: str) -
     assert "/format" not in str(caught.value)
 
 
-def test_markups_that_are_not_followed_are_not_offered() -> None:
-    with pytest.raises(ConstraintError) as caught:
-        explorer.tools([WEATHER], style="mistral")
-    assert "cohere" not in str(caught.value) and "minimax_m3" not in str(caught.value)
-    for style in ("cohere", "minimax_m3"):
-        with pytest.raises(ConstraintError, match=f"style='{style}'") as caught:
-            explorer.tools([WEATHER], style=style)
-        assert "/format" not in str(caught.value)
-
-
-def test_phases_are_named_after_the_tools() -> None:
-    c = explorer.tools([WEATHER], style="qwen_3", reasoning="enabled")
-    text = 'x</think>\n\n<tool_call>\n{"name": "get_weather", "arguments": {"city": 3'
-    message = explorer.explain_text(c, text).message
-    assert "in the phase tool get_weather" in message
-
-
 def test_tools_are_saved_and_read_without_xgrammar() -> None:
     constraint = explorer.tools([WEATHER], style="qwen_3_coder")
     saved = json.loads(json.dumps(source_to_dict(constraint.source)))
@@ -250,31 +233,6 @@ def test_tools_are_saved_and_read_without_xgrammar() -> None:
         assert source_from_dict(saved) == constraint.source
         with pytest.raises(MissingDependency, match="xgrammar"):
             explorer.tools([WEATHER], style="qwen_3")
-
-
-@pytest.mark.parametrize(
-    ("tools", "options", "named"),
-    [
-        ([], {"choice": "required"}, "no tool"),
-        ([WEATHER, WEATHER], {}, "2 tools 'get_weather'"),
-        ([WEATHER], {"choice": "get"}, "'get'"),
-        ([WEATHER], {"style": "mistral"}, "'mistral'"),
-        ([WEATHER], {"style": "cohere"}, "cohere_xml"),
-        ([WEATHER], {"reasoning": "some"}, "'some'"),
-        ([WEATHER], {"response_format": {"type": "object"}}, "response_format"),
-        ([{"type": "function"}], {}, "tools\\[0\\]"),
-        ([tool("", None)], {}, "tools\\[0\\]"),
-        ([tool("f", [])], {}, "parameters"),  # pyright: ignore[reportArgumentType]
-        (WEATHER, {}, "not a list"),
-        (3, {}, "tools is 3"),
-        ([tool("f", {"type": "array"})], {"style": "qwen_3_coder"}, "does not describe an object"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_asked_is_refused(tools: Any, options: Any, named: str) -> None:
-    given: Any = {"style": "qwen_3", **options}
-    with pytest.raises(ExplorerError, match=named) as caught:
-        explorer.tools(tools, **given)
-    assert isinstance(caught.value, ConstraintError) and caught.value.remedy
 
 
 def test_no_tools_leave_free_text() -> None:
@@ -294,28 +252,6 @@ def test_white_space_around_calls_and_listed_values_is_no_value() -> None:
         text = f"<tool_call>\n<function=f>\n<parameter=unit>{written}</parameter>\n</function>\n"
         (one,) = xml.parse(f"{text}</tool_call>")["calls"]
         assert one["arguments"] == {"unit": value}
-
-
-@pytest.mark.parametrize("given", [True, "enable", None])
-def test_the_ways_to_reason_are_named(given: Any) -> None:
-    with pytest.raises(ConstraintError, match='"enabled", "disabled" and "auto"'):
-        explorer.tools([WEATHER], style="hermes", reasoning=given)
-
-
-@pytest.mark.parametrize(
-    "choice",
-    [
-        "get_wether",
-        {"function": "get_wether"},
-        {"type": "function", "function": {"name": "get_wether"}},
-        {"type": "allowed_tools", "allowed_tools": {
-            "mode": "auto", "tools": [{"type": "function", "function": {"name": "get_wether"}}]}},
-    ],
-)  # fmt: skip
-def test_a_choice_of_no_tool_names_the_nearest(choice: Any) -> None:
-    with pytest.raises(ConstraintError, match="'get_wether' is not the name of a tool") as caught:
-        explorer.tools([WEATHER], style="hermes", choice=choice)
-    assert caught.value.remedy == "Did you mean 'get_weather'?"
 
 
 def test_a_choice_that_names_no_tool_says_how_to_write_it() -> None:

@@ -10,9 +10,8 @@ from decimal import Decimal
 from enum import Enum
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import annotated_types
 import pydantic
 import pytest
 from hypothesis import given
@@ -193,23 +192,6 @@ def test_its_own_checks_are_an_error_that_says_so() -> None:
     assert picky.parse("Picky(n=2)").n == 2
     with pytest.raises(ConstraintError, match="refuse it: odd"):
         picky.parse("Picky(n=3)")
-
-
-@pytest.mark.parametrize(
-    ("described", "says"),
-    [
-        (list, "items of list"),
-        (dict, "items of dict"),
-        (complex, "which texts its values are written as"),
-        (Annotated[set[int], annotated_types.Len(1, 2)], "length of a set"),
-        (Annotated[Decimal, annotated_types.Ge(0)], "limits ge of a Decimal"),
-        (3, "described is 3"),
-        (Any, "which texts its values are written as"),
-    ],
-)
-def test_what_cannot_be_exact_is_refused_by_name(described: Any, says: str) -> None:
-    with pytest.raises(ConstraintError, match=says):
-        explorer.from_type(described, style="python")
 
 
 def test_it_is_explained_by_its_fields_and_saved(tmp_path: Path) -> None:

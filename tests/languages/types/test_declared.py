@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import explorer
-from explorer.errors import ConstraintError, ExplorerError
+from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint
 from explorer.languages.sources import registry
 from explorer.languages.types.declared import declared
@@ -137,10 +137,3 @@ def test_the_caret_stands_under_what_is_wrong(text: str, under: str | None, says
     assert says in str(refused.value), refused.value
     if under is not None:
         assert refused.value.evidence["offset"] == text.rindex(under)
-
-
-def test_what_a_type_cannot_be_is_told_in_the_editor_too() -> None:
-    with pytest.raises(ConstraintError, match="bound"):
-        registry.read("Python type", "Annotated[date, Field(ge='2000-01-01')]")
-    with pytest.raises(ConstraintError, match="length of a set"):
-        registry.read("Python calls", "Annotated[set[int], Field(min_length=1)]")

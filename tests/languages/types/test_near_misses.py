@@ -398,23 +398,6 @@ def test_every_function_takes_a_type_or_a_response_format_as_a_constraint(form: 
     assert explorer.compile(form, BYTES).constraint.source == wanted.source
 
 
-@pytest.mark.parametrize("wrong", ["abc", {"type": "integer"}, {"a": "b"}, 3])
-def test_what_could_mean_several_things_is_refused_everywhere(wrong: Any) -> None:
-    lm = explorer.load_model("tiny")
-    for call in (
-        lambda: explorer.compile(wrong, BYTES),
-        lambda: explorer.Session(lm, wrong, restrict={"scripts": ["Latin"]}),
-        lambda: explorer.Session(lm, wrong, prompt="a", heal=True),
-        lambda: explorer.generate(lm, ["a"], wrong),
-        lambda: explorer.probability_mass(lm, "a", wrong),
-        lambda: explorer.explain_text(wrong, "a"),
-        lambda: explorer.witness(wrong, BYTES),
-    ):
-        with pytest.raises(ConstraintError, match=r"not a constraint.*(Write|Give) ") as raised:
-            call()
-        assert ("json_schema" in raised.value.remedy) is not isinstance(wrong, str)
-
-
 def test_a_type_has_no_folder_and_an_instance_is_not_a_type(tmp_path: Any) -> None:
     with pytest.raises(ConstraintError, match="does not go with the type User"):
         explorer.json_schema(User, folder=tmp_path)

@@ -20,7 +20,7 @@ from widgets.figures.machines.arcs import arcs_of
 from widgets.figures.machines.character_fsa import character_figure, character_view
 from widgets.figures.machines.detokenizing_figure import detokenizing_figure
 from widgets.figures.machines.drawn import draw_whole, drawn_whole
-from widgets.figures.machines.machine_figure import Edge, FigureNode, MachineFigure, check_size
+from widgets.figures.machines.machine_figure import MachineFigure, check_size
 from widgets.figures.machines.stages import stages_made
 from widgets.figures.machines.token_dfa import token_figure
 
@@ -161,15 +161,6 @@ def test_without_tokens_in_a_character_there_are_no_dots() -> None:
     }
 
 
-def test_the_bytes_form_draws_every_arc() -> None:
-    vocabulary = explorer.Vocabulary.from_bytes(["ä".encode(), b"x"], eos_ids=[2])
-    figure = character_figure(explorer.compile(explorer.regex("[äö]"), vocabulary), "bytes")
-    assert {(e.label, e.bytes) for e in figure.edges} == {
-        ("<C3>", ((0xC3, 0xC3),)),
-        ("<A4> <B6>", ((0xA4, 0xA4), (0xB6, 0xB6))),
-    }
-
-
 def test_the_stages_lead_to_the_token_dfa() -> None:
     dfa = toy_dfa()
     composed, free, single, trimmed = composition_stages(
@@ -247,11 +238,6 @@ def test_two_thousand_states_are_refused_with_the_count() -> None:
     assert not drawn_whole(dfa)
 
 
-def test_a_figure_without_ends_is_refused() -> None:
-    with pytest.raises(ExplorerError, match="without ends"):
-        MachineFigure("stage", "", True, (FigureNode("s0", "0"),), (Edge("s0", "s1", "", "", 0),))
-
-
 def test_figures_load_no_notebook_library() -> None:
     script = "import sys, widgets.figures; print(*sorted({n.split('.')[0] for n in sys.modules}))"
     done = subprocess.run(
@@ -316,8 +302,3 @@ def test_stages_say_what_they_change_and_that_they_change_nothing() -> None:
     for made in stages_made(toy_dfa(), range(5)):
         steps = made.to_dict()
         assert len(steps["algorithm"]) > made.step >= 1  # type: ignore[arg-type]
-
-
-def test_a_count_in_a_refusal_is_written_out() -> None:
-    found = explorer.errors.BudgetExceeded("states", limit=10_000, reached=1_002_560, stage="X")
-    assert "1,002,560 states" in str(found) and "10,000" in str(found)

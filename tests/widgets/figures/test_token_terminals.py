@@ -7,11 +7,9 @@ import pytest
 import explorer
 from explorer import Session, Vocabulary, regex
 from explorer.automata.token_marks import ANY_ID, END
-from explorer.errors import ExplorerError
 from widgets.figures.machines.character_fsa import character_figure
 from widgets.figures.machines.drawn import draw_at
 from widgets.figures.machines.lit import lit_path, walk_token
-from widgets.figures.machines.stages import stages_made
 from widgets.figures.panels.reasons import short_reason
 
 VOCABULARY = Vocabulary.from_bytes(
@@ -30,11 +28,6 @@ def test_the_character_fsa_draws_the_labels(lazy: bool) -> None:
     assert {END, ANY_ID} <= labels
     nodes = {node.id for node in figure.nodes}
     assert all(edge.source in nodes and edge.target in nodes for edge in figure.edges)
-
-
-def test_ids_are_named_on_their_arc() -> None:
-    machine = explorer.compile(regex("(?P<IMAGE>11)a"), VOCABULARY)
-    assert "token 11" in {edge.label for edge in character_figure(machine).edges}
 
 
 def test_a_run_lights_the_ends_of_its_tokens() -> None:
@@ -59,11 +52,6 @@ def test_a_walk_tokens_to_its_end() -> None:
     assert after is not None
     assert walk_token(machine, state, 0).steps[-1].nodes[-1] == f"c{machine.byte_state(after)}"
     assert walk_token(machine, state, 5).failed_at == 1
-
-
-def test_the_construction_is_shown_for_texts() -> None:
-    with pytest.raises(ExplorerError, match="this one is about tokens"):
-        stages_made(explorer.compile(SUMMARY, VOCABULARY), range(4))
 
 
 @pytest.mark.parametrize("lazy", [False, True])
