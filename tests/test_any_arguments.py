@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -436,11 +436,15 @@ def test_what_is_exact_is_taken() -> None:
     dfa, masks, one = things()["dfa"], things()["masks"], np.int64(0)
     assert dfa.allowed(one).tolist() == dfa.allowed(0).tolist() == masks.allowed(0, one).tolist()
     assert dfa.step(one, np.int32(0)) == dfa.step(0, 0)
-    vocabulary, constraint = things()["vocabulary"], things()["constraint"]
-    assert explorer.Session.from_ids(vocabulary, constraint, torch.tensor([0, 1])).text == "foo"
+    vocabulary, constraint, engine = (
+        things()["vocabulary"],
+        things()["constraint"],
+        cast(Any, explorer),
+    )
+    assert engine.Session.from_ids(vocabulary, constraint, torch.tensor([0, 1])).text == "foo"
     odd = Fixed(vocabulary, Reading(torch.zeros(5)), torch.tensor([1, 2]))
     assert explorer.Session(odd, constraint).trace.prompt_ids == (1, 2)
-    assert explorer.Vocabulary.from_bytes((b"a" for _ in range(1)), eos_ids=1).eos_ids == (1,)
+    assert engine.Vocabulary.from_bytes((b"a" for _ in range(1)), eos_ids=1).eos_ids == (1,)
 
 
 def test_values_whose_methods_raise_are_plain_values() -> None:
