@@ -17,7 +17,7 @@ import pytest
 import explorer
 from explorer import Constraint, Vocabulary, any_text, any_tokens, literal, regex, terminals, token
 from explorer.automata.token_marks import ANY_ID, marks_from
-from explorer.errors import ExplorerError
+from explorer.errors import ConstraintError, ExplorerError
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from explorer.tokens.machine import TokenMachine
 
