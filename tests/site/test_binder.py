@@ -12,13 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from tools.home import HOME, QUICKSTART, binder, with_badge
 from tools.site.pages import ROOT
 
 BINDER = ROOT / "binder"
 REQUIREMENTS = (BINDER / "requirements.txt").read_text("utf-8").splitlines()
-ADDRESS = re.compile(
-    r"https://mybinder\.org/v2/gh/OWNER/REPOSITORY/HEAD\?urlpath=lab/tree/(\S+?)[)\s]"
-)
 
 
 def test_the_requirements_are_the_package_with_extras_that_exist() -> None:
@@ -52,11 +50,18 @@ def test_start_runs_what_it_is_given() -> None:
     assert done.stdout == "1 lab\n"
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/binder.md"])
-def test_the_badge_opens_a_notebook_that_exists(page: str) -> None:
-    (path,) = ADDRESS.findall((ROOT / page).read_text("utf-8"))
-    assert (ROOT / path).is_file()
-    assert path in (BINDER / "postBuild").read_text("utf-8") or path.startswith("notebooks/")
+def test_the_badge_stands_where_there_is_a_home() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert readme == with_badge(readme, HOME)
+    assert (ROOT / QUICKSTART).is_file()
+    shown = with_badge(readme, "someone/explorer")
+    assert f"]({binder('someone/explorer')})<!-- end" in shown
+    assert with_badge(shown, "") == with_badge(readme, "")
+
+
+def test_no_page_has_an_address_to_be_filled_in() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    assert [str(page) for page in pages if "OWNER/" in page.read_text("utf-8")] == []
 
 
 def test_repo2docker_takes_these_files() -> None:
