@@ -16,7 +16,7 @@ from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.automata.words import accepts
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, UnsupportedSchema
-from explorer.languages.schema.values.certain import shortest
+from explorer.languages.schema.values.sound import shortest
 from tests.automata.discovered.beside import differences
 from tests.evidence import examples
 from tests.languages.schema.corpora import Group, needs_data, real

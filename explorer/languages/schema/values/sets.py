@@ -52,7 +52,6 @@ from explorer.languages.schema.values.amounts import (
     fraction_of,
     point,
 )
-from explorer.languages.schema.values.certain import Soundness, has_evident_value
 from explorer.languages.schema.values.containers import (
     MOST_UNIQUE,
     Arc,
@@ -74,6 +73,7 @@ from explorer.languages.schema.values.places import (
     conjunction,
     key_of,
 )
+from explorer.languages.schema.values.sound import Soundness, has_text
 from explorer.languages.schema.values.texts import StringPart, Strings, checked, told_apart
 
 
@@ -515,7 +515,7 @@ class ValueSets:
 
     def _is_possible(self, wanted: Wanted, site: Site, depth: Depth | None) -> bool:
         alone = not wanted.excluded and len(wanted.held) < 2
-        if alone and (not wanted.held or has_evident_value(wanted.held[0])):
+        if alone and (not wanted.held or has_text(wanted.held[0])):
             return True
         if self.words(wanted) or self.strings(wanted).written or self.numbers(wanted):
             return True

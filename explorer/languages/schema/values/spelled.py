@@ -32,7 +32,6 @@ from explorer.languages.schema.text.strings import (
     free_string,
     literals,
 )
-from explorer.languages.schema.values.certain import is_small
 from explorer.languages.schema.values.containers import Arc, Arrays, InContainer, Objects
 from explorer.languages.schema.values.places import Depth, Site, Wanted
 from explorer.languages.schema.values.sets import ValueSets
@@ -113,8 +112,7 @@ class JsonTexts:
             check_well_formed(cast("dict[str, Any]", sub.schema), sub.pointer, sub.draft)
         if not self._sets.is_possible(wanted, site, depth):
             return None
-        small = len(wanted.held) == 1 and not wanted.excluded and is_small(wanted.held[0].schema)
-        late = self._late and not small and self._sets.is_sound(wanted)
+        late = self._late and self._sets.is_sound(wanted)
         outline = partial(self._of_value, key, wanted, site, depth, level)
         self._nodes[key] = _drawn_by(outline, is_late=late, calls=self._call is not None)
         return self._nodes[key]

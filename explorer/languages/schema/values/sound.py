@@ -1,19 +1,16 @@
-"""Subschemas judged at a glance, without building a machine.
+"""Judges subschemas at a glance: can a machine surely be built, is there surely a string?
 
 The machine of a value may be built when a text reaches it
-(`explorer.languages.schema.values.spelled`) if building it can neither fail nor show that there are
-no values. A subschema is *sound* if every keyword, in it and in all subschemas that it leads to,
-can be followed: then building it cannot fail. A value of it is *evident* if its plain keywords show
-one: a text of some length, an array that may be empty, an object whose required members have
-evident values. Both are judged conservatively: where soundness is not understood, the machine is
-built at once; where no value is evident, values are searched for
-(`explorer.languages.schema.values.sets`).
+(`explorer.languages.schema.values.spelled`) if building it cannot fail. A subschema is *sound* if
+every keyword, in it and in all subschemas that it leads to, can be followed: then building it
+cannot fail. It is judged conservatively: where that is not understood, the machine is built at
+once. So that a large pattern need not be built to see whether there is a value, the length of a
+shortest string is read from the pattern.
 """
 
 from __future__ import annotations
 
 import math
-from decimal import Decimal
 from functools import cache, lru_cache
 from typing import Any, Final, cast
 
@@ -55,24 +52,20 @@ MOST_PATTERNS: Final = 5
 
 _SET_ASIDE: Final = REMARKS | {"$defs", "definitions", "$schema", "$comment"}
 
-_RULES: Final = WELL_FORMED.keys() | {"const"}
-"""The keywords that constrain values."""
-
 _SIZES: Final = frozenset(
     ("minLength", "maxLength", "minItems", "maxItems", "minContains", "maxContains",
      "minProperties", "maxProperties")
 )  # fmt: skip
-_FURTHER_BOUNDS: Final = frozenset(("exclusiveMinimum", "exclusiveMaximum", "multipleOf"))
-_BEYOND_ITEMS: Final = frozenset(("contains", "uniqueItems", "prefixItems", "unevaluatedItems"))
-_BEYOND_MEMBERS: Final = frozenset(("propertyNames", "patternProperties", "unevaluatedProperties"))
 
-_LOOKED_AT: Final = _SIZES | _FURTHER_BOUNDS | {
-    "minimum", "maximum", "type", "enum", "const", "uniqueItems", "required", "pattern",
-    "patternProperties", "unevaluatedItems", "unevaluatedProperties", "$dynamicRef",
-    "$recursiveRef",
+_LOOKED_AT: Final = _SIZES | {
+    "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "type", "enum",
+    "const", "uniqueItems", "required", "pattern", "patternProperties", "unevaluatedItems",
+    "unevaluatedProperties", "$dynamicRef", "$recursiveRef",
 }  # fmt: skip
-_ALWAYS_FOLLOWED: Final = (_RULES | _SET_ASIDE) - _LOOKED_AT
+_ALWAYS_FOLLOWED: Final = (WELL_FORMED.keys() | _SET_ASIDE) - _LOOKED_AT
 """Keywords that can be followed whatever they say."""
+
+_BESIDE_TEXTS: Final = IN_PLACE | {"enum", "const"}
 
 _SIMPLE: Final = (Concat, Branch, Group, Written, Repeat, Empty)
 
@@ -128,76 +121,6 @@ class Soundness:
         return True
 
 
-def has_evident_value(sub: Subschema) -> bool:
-    """Whether a subschema that no reference led to evidently has a value."""
-    return not sub.referenced and _is_evident(sub.schema, sub.draft)
-
-
-def _is_evident(schema: Schema, draft: int) -> bool:
-    if not isinstance(schema, dict):
-        return schema
-    if not IN_PLACE.isdisjoint(schema):
-        alone = schema.keys() & _RULES == {"anyOf"}
-        return alone and any(_is_evident(part, draft) for part in schema["anyOf"])
-    types = types_given(schema.get("type"))
-    if "enum" in schema or "const" in schema:
-        alone = len(schema.keys() & _RULES - {"type"}) == 1
-        listed = schema["enum"] if "enum" in schema else [schema["const"]]
-        return alone and draft >= 6 and any(_is_of_type(value, types) for value in listed)
-    return bool(
-        types & {"null", "boolean"}
-        or (types & {"number", "integer"} and _has_number(schema))
-        or ("string" in types and _has_string(schema))
-        or ("array" in types and _has_array(schema, draft))
-        or ("object" in types and _has_object(schema, draft))
-    )
-
-
-def _has_number(schema: dict[str, Any]) -> bool:
-    if not _FURTHER_BOUNDS.isdisjoint(schema):
-        return False
-    low, high = schema.get("minimum"), schema.get("maximum")
-    return low is None or high is None or math.ceil(low) <= high
-
-
-def _has_array(schema: dict[str, Any], draft: int) -> bool:
-    if not _BEYOND_ITEMS.isdisjoint(schema):
-        return False
-    fewest, most = schema.get("minItems", 0), schema.get("maxItems", math.inf)
-    items = schema.get("items", True)
-    return most >= fewest and (
-        not fewest or (not isinstance(items, list) and _is_evident(items, draft))
-    )
-
-
-def _has_object(schema: dict[str, Any], draft: int) -> bool:
-    if not _BEYOND_MEMBERS.isdisjoint(schema):
-        return False
-    needed = schema.get("required")
-    names = dict.fromkeys(cast("list[str]", needed) if isinstance(needed, list) else ())
-    if not schema.get("minProperties", 0) <= len(names) <= schema.get("maxProperties", math.inf):
-        return False
-    properties, others = schema.get("properties", {}), schema.get("additionalProperties", True)
-    return all(
-        _is_evident(properties.get(name, others), draft) and _is_written(name) for name in names
-    )
-
-
-def _is_written(text: str) -> bool:
-    """Whether a text holds no half of a surrogate pair."""
-    return text.isascii() or not any("\ud800" <= char <= "\udfff" for char in text)
-
-
-def is_small(schema: Schema) -> bool:
-    """Whether the machine of a subschema is so small that building it later saves nothing."""
-    if not isinstance(schema, dict):
-        return False
-    if "enum" in schema or "const" in schema:
-        return True
-    given = schema.get("type")
-    return given in ("null", "boolean") and not schema.keys() & IN_PLACE
-
-
 def _is_followed(word: str, value: Any) -> bool:
     """Whether a keyword can surely be followed, or constrains nothing."""
     if word == "type":
@@ -220,38 +143,25 @@ def _is_followed(word: str, value: Any) -> bool:
         case "pattern":
             return shortest(value) is not None
         case "patternProperties":
-            return len(value) <= MOST_PATTERNS and all(shortest(p) is not None for p in value)
+            return len(value) <= MOST_PATTERNS and all(shortest(each) is not None for each in value)
         case _:
             return word not in WELL_FORMED and word[:1] != "$" and word != "id"
 
 
-def _is_of_type(value: object, types: frozenset[str]) -> bool:
-    match value:
-        case None:
-            return "null" in types
-        case bool():
-            return "boolean" in types
-        case int():
-            return bool(types & {"number", "integer"})
-        case float() | Decimal():
-            return "number" in types
-        case str():
-            return "string" in types and _is_written(value)
-        case _:
-            return False
-
-
-def _has_string(schema: dict[str, Any]) -> bool:
-    fewest, most = schema.get("minLength", 0), schema.get("maxLength", math.inf)
-    lengths: list[int] = []
-    if "pattern" in schema:
-        word = shortest(schema["pattern"])
-        lengths.append(-1 if word is None else word)
-    if (name := schema.get("format")) in FORMATS:
-        lengths.append(_shortest_of_format(name))
-    if not lengths:
-        return fewest <= most
-    return len(lengths) == 1 and lengths[0] >= 0 and fewest <= lengths[0] <= most
+def has_text(sub: Subschema) -> bool:
+    """Whether a subschema evidently has a string, so that its pattern need not be built to see."""
+    schema = sub.schema
+    if not isinstance(schema, dict) or sub.referenced or not _BESIDE_TEXTS.isdisjoint(schema):
+        return False
+    if "string" not in types_given(schema.get("type")):
+        return False
+    pattern, name = schema.get("pattern"), schema.get("format")
+    if (pattern is None) == (name not in FORMATS):
+        return False  # Plain strings are quickly built, and of two machines less is evident.
+    length = _shortest_of_format(cast("str", name)) if pattern is None else shortest(pattern)
+    if length is None:
+        return False
+    return schema.get("minLength", 0) <= length <= schema.get("maxLength", math.inf)
 
 
 @lru_cache(maxsize=256)
@@ -270,9 +180,8 @@ def shortest(pattern: str) -> int | None:
 
 
 @cache
-def _shortest_of_format(name: str) -> int:
-    word = _shortest(FORMATS[name])
-    return -1 if word is None else word
+def _shortest_of_format(name: str) -> int | None:
+    return _shortest(FORMATS[name])
 
 
 def _shortest(pattern: str) -> int | None:
