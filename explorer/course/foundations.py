@@ -13,6 +13,22 @@ from explorer.course.transducers import TransducerExercise
 
 QUICKSTART: Final[tuple[Exercise, ...]] = (
     ValueExercise(
+        "lecture-mask",
+        {"f", "foo", "end"},
+        "`foo` is a text of (foo)+: it may end, or be repeated. The other half needs a `for`.",
+        "Write each token after `foo`. Can the result still become a text, or is it one already?",
+        (
+            (
+                lambda answer: isinstance(answer, frozenset) and "end" not in answer,
+                "Is `foo` a text of the pattern already?",
+            ),
+            (
+                lambda answer: isinstance(answer, frozenset) and "food" in answer,
+                "That was allowed by (foo)+d. Here a `d` may only stand before `for`.",
+            ),
+        ),
+    ),
+    ValueExercise(
         "quickstart-end",
         {"end"},
         "The text is complete, and nothing could follow a `d`. The end is forced.",

@@ -13,10 +13,10 @@ from explorer.course.checking import EXERCISES
 from tests.notebooks.running import FOLDER, course
 
 LESSONS = course()
-QUICKSTART = "00_quickstart"
-"""It has one prediction."""
-CASES = "06_why_was_it_masked"
-"""Its ten cases are its exercises."""
+PREDICTIONS = {"00_quickstart": 1, "00_lecture": 3}
+"""The least number of predictions, where it is not two."""
+EXERCISES_OF = {"06_why_was_it_masked": (10, 10), "00_lecture": (1, 1)}
+"""The least and the greatest number of exercises, where they are not two and four."""
 
 CHECK = re.compile(r'course\.check\("([\w-]+)", None\)')
 
@@ -39,7 +39,7 @@ def test_predictions_exercises_and_pictures(path: Path) -> None:
     # One line imports what the lesson needs; what a question asks waits for a guess.
     assert cells[0].startswith("from widgets.lessons import *")
     guesses = [source for source in cells if re.search(r"^predict\(", source, re.MULTILINE)]
-    assert len(guesses) >= (1 if path.stem == QUICKSTART else 2)
+    assert len(guesses) >= PREDICTIONS.get(path.stem, 2)
     for source in guesses:
         # It ends its cell, says what a wrong guess would mean, and nothing is shown beside it.
         last = ast.parse(source).body[-1]
@@ -56,7 +56,7 @@ def test_predictions_exercises_and_pictures(path: Path) -> None:
             assert cell.metadata.get("jupyter", {}).get("source_hidden") is True, cell.id
     # Two to four exercises, each with a check, none with its answer.
     asked = [name for source in cells for name in CHECK.findall(source)]
-    least, most = (10, 10) if path.stem == CASES else (2, 4)
+    least, most = EXERCISES_OF.get(path.stem, (2, 4))
     assert least <= len(asked) <= most and set(asked) <= set(EXERCISES)
     assert sum("course.check(" in source for source in cells) == len(asked)
     assert any(re.search(r"\b(Explorer|Invasiveness)\(", source) for source in cells)
@@ -64,6 +64,7 @@ def test_predictions_exercises_and_pictures(path: Path) -> None:
 
 def test_the_reading_order_says_the_minutes() -> None:
     words = {"four": 4, "five": 5, "six": 6, "eight": 8, "ten": 10, "twelve": 12, "twenty": 20}
+    words["thirty"] = 30
     order = (FOLDER / "README.md").read_text("utf-8")
     for path in LESSONS:
         first = nbformat.read(path, as_version=4).cells[0].source

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Callable
+from itertools import product
 
 import jsonschema
 import pytest
@@ -51,6 +53,24 @@ def test_quickstart(show: Show) -> None:
     date = "2021-07-24"
     assert re.fullmatch(DATE, date)
     assert stop.accepts(date) and stop.accepts(f"{date}.") and not stop.accepts(f"{date}..")
+
+
+def test_lecture(show: Show) -> None:
+    shown = show("00_lecture")
+    alone, masked = map(ast.literal_eval, shown.printed("goal").splitlines())
+    assert alone.startswith("Here") and masked == RECORD
+    assert "It is 0." in shown.printed("mismatch")
+    assert "It is 3." in shown.printed("ways")
+    assert "'for' (id 3) is masked after 'foo'." in shown.printed("ways")
+    assert "It is Not at all." in shown.printed("trap")
+    pictures(shown, "fsa", "fst", "fst-read", "composed", "probability")
+    # What may follow foo, by the expression, over all texts of up to three tokens.
+    tokens = ["f", "oo", "foo", "for", "food"]
+    more = ["".join(some) for n in range(3) for some in product(tokens, repeat=n)]
+    pattern = re.compile("(foo)+|d*for")
+    begins = {t for t in tokens if any(pattern.fullmatch(f"foo{t}{rest}") for rest in more)}
+    wanted = begins | ({"end"} if pattern.fullmatch("foo") else set())
+    assert wanted == EXERCISES["lecture-mask"].answer  # type: ignore[attr-defined]
 
 
 def test_the_actions_are_counted() -> None:
