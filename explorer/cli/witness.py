@@ -1,8 +1,8 @@
 """``explorer witness``: the same state in other engines, and states where they differ.
 
 With ``--prefix`` it compares one state: a row for each engine, and an explanation of every
-difference. With ``--seconds`` it walks through states and prints a report on each where engines
-differ.
+difference. With ``--seconds`` it walks through states and prints the differences, one for each
+reason.
 
 The exit status is 0 if every engine that answers agrees, 1 if one differs, 2 if the question cannot
 be asked.
@@ -11,7 +11,6 @@ be asked.
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from explorer.cli.answers import print_json
@@ -116,12 +115,11 @@ def _walk(arguments: argparse.Namespace, constraint: Constraint, vocabulary: Voc
         constraint, vocabulary, arguments.seconds, model, arguments.seed, engines=arguments.engine
     )
     if arguments.json:
-        reports = [{**asdict(each), "title": each.title} for each in walked.reports]
         print_json(
             {
                 "texts": walked.texts, "states": walked.states, "differing": walked.differing,
                 "refusals": {each.engine: each.refused for each in walked.refusals},
-                "reports": reports, "withheld": walked.withheld,
+                "differences": [each.to_dict() for each in walked.differences],
             }
         )  # fmt: skip
     else:

@@ -16,7 +16,6 @@ from explorer.errors import ExplorerError, display_width
 from explorer.languages.constraint import Constraint
 from explorer.vocabulary import Vocabulary
 from explorer.witnesses.messages import Statement
-from explorer.witnesses.rollbacks import Rollback
 
 OURS: Final = "explorer"
 """Our own name beside the other engines."""
@@ -58,8 +57,7 @@ class Disagreement:
     """Tokens for which one engine differs from us for one reason.
 
     Args:
-        kind: The name of a class of `explorer.witnesses.rules.classes.CLASSES`, or
-            ``"unexplained"``.
+        kind: A key of `explorer.witnesses.reasons.CLASSES`.
         allows: Whether the engine allows the tokens and we mask them; else the reverse.
         tokens: int32[n], the ids, ascending.
         sentence: The reason.
@@ -93,7 +91,6 @@ class Witness:
         prefix: The ids of the prefix.
         testimonies: The answer of each engine, ours first.
         disagreements: Every token on which an engine differs from us, grouped by reason.
-        rollbacks: The effect of rolling back drafts on each engine, if that was asked for.
     """
 
     constraint: Constraint
@@ -102,7 +99,6 @@ class Witness:
     prefix: tuple[int, ...]
     testimonies: tuple[Testimony, ...]
     disagreements: tuple[Disagreement, ...]
-    rollbacks: tuple[Rollback, ...] = ()
 
     @property
     def text(self) -> bytes:
@@ -164,14 +160,6 @@ class Witness:
                 }
                 for each in self.disagreements
             ],
-            "rollbacks": [
-                {
-                    "engine": each.engine, "drafts": each.drafts, "same": each.same,
-                    "after": [list(draft) for draft in each.after],
-                    "tokens": each.tokens.tolist(), "refused": each.refused,
-                }
-                for each in self.rollbacks
-            ],
         }  # fmt: skip
 
     def __str__(self) -> str:
@@ -215,8 +203,6 @@ def table_of_witness(witness: Witness) -> str:
             )  # fmt: skip
     for each in witness.disagreements:
         lines += ["", *lines_of_group(each, witness.vocabulary)]
-    for each in witness.rollbacks:
-        lines += ["", *lines_of_rollback(each, witness.vocabulary)]
     return "\n".join(lines)
 
 
@@ -264,23 +250,6 @@ def lines_of_group(each: Disagreement, vocabulary: Vocabulary) -> list[str]:
             f"{name}: {value}", WIDTH, initial_indent="  - ", subsequent_indent="    "
         )
     return lines
-
-
-def lines_of_rollback(each: Rollback, vocabulary: Vocabulary) -> list[str]:
-    """The effect of rolled-back drafts on an engine, as lines."""
-    count = f"{each.drafts} draft{'s' * (each.drafts != 1)}"
-    if each.refused:
-        said = f"{each.engine} was not rolled back: {' '.join(each.refused.split())}"
-    elif each.same:
-        said = f"{each.engine}: {count} accepted and rolled back; the mask is as before."
-    else:
-        draft = " ".join(name_of_token(vocabulary, token) for token in each.after[-1])
-        named = ", ".join(name_of_token(vocabulary, int(k)) for k in each.tokens[:EXAMPLES])
-        said = (
-            f"[rollback] {each.engine} {each.version}: once {draft} was accepted and rolled back, "
-            f"the mask differs in {len(each.tokens):,} tokens: {named}."
-        )
-    return textwrap.wrap(said, WIDTH, subsequent_indent="  ")
 
 
 def name_of_token(vocabulary: Vocabulary, token: int) -> str:

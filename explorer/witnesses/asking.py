@@ -21,6 +21,7 @@ from explorer.languages.schema.source import JsonSchema
 from explorer.languages.sources.choice import Choice
 from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary
+from explorer.witnesses.engines import Greedy, Tokens
 from explorer.witnesses.messages import Statement
 
 
@@ -80,51 +81,26 @@ def vocabulary_of(tokenizer: object) -> Vocabulary:
     return Vocabulary.from_tokenizer(tokenizer)
 
 
-def written_with(vocabulary: Vocabulary, text: bytes) -> tuple[int, ...] | None:
-    """Token ids that spell some bytes, always with the shortest token that fits.
-
-    Args:
-        text: Any bytes; they may end within a character.
-
-    Returns:
-        ``None`` if no token fits at some byte.
-    """
-    longest = max((len(data) for data in vocabulary.tokens if data), default=0)
-    ids_written: list[int] = []
-    at = 0
-    while at < len(text):
-        for length in range(1, longest + 1):
-            if ids := vocabulary.ids_of(text[at : at + length]):
-                ids_written.append(ids[0])
-                at += length
-                break
-        else:
-            return None
-    return tuple(ids_written)
-
-
 def ids_of_prefix(machine: TokenMachine, prefix: object) -> tuple[int, ...]:
     """The token ids of a prefix.
 
     Args:
         prefix: A text, encoded by the tokenizer; bytes, which may end within a character and are
-            then spelled with the shortest tokens that fit; or token ids.
+            spelled with tokens of one byte; or token ids.
 
     Raises:
         ExplorerError: The prefix has another type, an id is out of range or writes no text, or
             no tokens write the text.
     """
     if isinstance(prefix, bytes):
-        try:
-            prefix = prefix.decode()
-        except UnicodeDecodeError:
-            # A tokenizer cannot encode a text that ends within a character.
-            if (ids := written_with(machine.vocabulary, prefix)) is None:
-                raise wrong(
-                    "prefix", prefix, "bytes that tokens of the vocabulary write",
-                    remedy="Give a text, or token ids.",
-                ) from None  # fmt: skip
-            return ids
+        vocabulary = machine.vocabulary
+        ids_written = Greedy(Tokens(vocabulary.tokens, vocabulary.eos_ids[0]), 1)(prefix)
+        if len(ids_written) < len(prefix):
+            raise wrong(
+                "prefix", prefix, "bytes that tokens of one byte write",
+                remedy="Give a text, or token ids.",
+            )  # fmt: skip
+        return tuple(ids_written)
     if isinstance(prefix, str):
         return ids_of_text(machine, plain(prefix))[0] if prefix else ()
     what = "a text or token ids"

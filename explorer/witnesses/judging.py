@@ -1,5 +1,4 @@
-"""Independent judges of whole texts: Python's ``re``, ``jsonschema``, Lark's own parser, and a
-recognizer of GBNF that shares no code with the engine.
+"""Independent judges of whole texts: Python's ``re``, ``jsonschema`` and Lark's own parser.
 
 A judge says whether a text is in a language; it knows nothing of tokens. To judge a difference in a
 mask it is given a complete text that begins with the prefix and the token.
@@ -17,184 +16,6 @@ from typing import Any, Final, cast
 
 from explorer.languages.schema.reading.text import EXACT, MOST_DIGITS, read_schema
 from explorer.witnesses.messages import Statement
-
-_NONE: Final[frozenset[int]] = frozenset()
-
-Ends = Callable[[str, int], frozenset[int]]
-"""From a text and the offset where a part begins to the offsets where it may end."""
-
-_TOKEN: Final = re.compile(
-    r"""\s*(?:\#[^\n]*\s*)*(?:
-        (?P<define>[A-Za-z_][\w-]*)\s*::=
-      | (?P<name>[A-Za-z_][\w-]*)
-      | "(?P<text>(?:[^"\\]|\\.)*)"
-      | \[(?P<set>\^?(?:[^\]\\]|\\.)*)\]
-      | \{(?P<low>\d*)(?P<comma>,?)(?P<high>\d*)\}
-      | (?P<sign>[|()*+?.])
-      | (?P<end>\Z)
-    )""",
-    re.VERBOSE | re.DOTALL,
-)
-_ESCAPE: Final = re.compile(r"\\(x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)", re.DOTALL)
-_SIGNS: Final = {"n": "\n", "r": "\r", "t": "\t"}
-_ITEM: Final = re.compile(rf"({_ESCAPE.pattern}|[^\\])(?:-({_ESCAPE.pattern}|[^\\]))?", re.DOTALL)
-
-
-def _unescaped(text: str) -> str:
-    def letter(escape: re.Match[str]) -> str:
-        body = escape[1]
-        return chr(int(body[1:], 16)) if len(body) > 1 else _SIGNS.get(body, body)
-
-    return _ESCAPE.sub(letter, text)
-
-
-class GbnfRecognizer:
-    """A recognizer of the words of a grammar in GBNF, independent of the engine.
-
-    Raises:
-        ValueError: The grammar cannot be read.
-
-    Example:
-        >>> GbnfRecognizer('root ::= "a" root "b" | [x-z]').accepts("aaybb")
-        True
-    """
-
-    def __init__(self, grammar: str) -> None:
-        self._text = grammar
-        self._at = 0
-        self._rules: dict[str, Ends] = {}
-        self._memo: dict[tuple[str, int], frozenset[int]] = {}
-        self._open: set[tuple[str, int]] = set()
-        kind, value = self._next()
-        while kind == "define":
-            self._rules[value] = self._alternatives()
-            kind, value = self._next()
-        if kind != "end" or "root" not in self._rules:
-            raise ValueError("The grammar cannot be read.")
-
-    def accepts(self, text: str) -> bool:
-        """Whether the grammar derives a text."""
-        self._memo.clear()
-        while True:
-            before = dict(self._memo)
-            self._done: set[tuple[str, int]] = set()
-            ends = self._call("root", text, 0)
-            if self._memo == before:
-                return len(text) in ends
-
-    def _call(self, name: str, text: str, at: int) -> frozenset[int]:
-        key = (name, at)
-        if key in self._open or key in self._done:
-            return self._memo.get(key, frozenset())
-        self._open.add(key)
-        ends = self._memo.get(key, frozenset()) | self._rules[name](text, at)
-        self._open.discard(key)
-        self._done.add(key)
-        self._memo[key] = ends
-        return ends
-
-    # --- the notation -------------------------------------------------------------------------
-
-    def _next(self, peek: bool = False) -> tuple[str, str]:
-        match = _TOKEN.match(self._text, self._at)
-        if match is None:
-            raise ValueError(f"The grammar cannot be read at {self._at}.")
-        if not peek:
-            self._at = match.end()
-        kind = match.lastgroup or "end"
-        if kind in ("low", "comma", "high"):
-            return "count", f"{match['low']},{match['high'] if match['comma'] else match['low']}"
-        return kind, match[kind]
-
-    def _alternatives(self) -> Ends:
-        options = [self._sequence()]
-        while self._next(peek=True) == ("sign", "|"):
-            self._next()
-            options.append(self._sequence())
-        return lambda text, at: _NONE.union(*(option(text, at) for option in options))
-
-    def _sequence(self) -> Ends:
-        parts: list[Ends] = []
-        while True:
-            kind, value = self._next(peek=True)
-            if kind in ("end", "define") or (kind == "sign" and value in "|)"):
-                break
-            parts.append(self._repeated(self._part()))
-
-        def ends(text: str, at: int) -> frozenset[int]:
-            places = frozenset({at})
-            for part in parts:
-                places = _NONE.union(*(part(text, place) for place in places))
-            return places
-
-        return ends
-
-    def _part(self) -> Ends:
-        kind, value = self._next()
-        if kind == "name":
-            return lambda text, at: self._call(value, text, at)
-        if kind == "text":
-            word = _unescaped(value)
-            return lambda text, at: (
-                frozenset({at + len(word)}) if text.startswith(word, at) else frozenset()
-            )
-        if kind == "set":
-            return _one(_set(value))
-        if (kind, value) == ("sign", "."):
-            return _one(lambda _: True)
-        if (kind, value) == ("sign", "("):
-            inner = self._alternatives()
-            if self._next() != ("sign", ")"):
-                raise ValueError("A parenthesis is not closed.")
-            return inner
-        raise ValueError(f"{value!r} cannot stand here.")
-
-    def _repeated(self, part: Ends) -> Ends:
-        while True:
-            kind, value = self._next(peek=True)
-            bounds = {"*": (0, None), "+": (1, None), "?": (0, 1)}.get(value)
-            if kind == "count":
-                low, _, high = value.partition(",")
-                bounds = (int(low or 0), int(high) if high else None)
-            elif kind != "sign":
-                bounds = None
-            if bounds is None:
-                return part
-            self._next()
-            part = _times(part, *bounds)
-
-
-def _times(part: Ends, low: int, high: int | None) -> Ends:
-    def ends(text: str, at: int) -> frozenset[int]:
-        reached: frozenset[int] = frozenset()
-        places = frozenset({at})
-        seen: set[frozenset[int]] = set()
-        count = 0
-        while places and (high is None or count <= high):
-            if count >= low:
-                if places <= reached and places in seen:
-                    break
-                reached |= places
-                seen.add(places)
-            places = _NONE.union(*(part(text, place) for place in places))
-            count += 1
-        return reached
-
-    return ends
-
-
-def _one(has: Callable[[str], bool]) -> Ends:
-    return lambda text, at: frozenset({at + 1}) if at < len(text) and has(text[at]) else frozenset()
-
-
-def _set(body: str) -> Callable[[str], bool]:
-    negated = body.startswith("^")
-    ranges: list[tuple[str, str]] = []
-    for item in _ITEM.finditer(body[negated:]):
-        low = _unescaped(item[1])
-        ranges.append((low, _unescaped(item[3]) if item[3] else low))
-    return lambda letter: any(low <= letter <= high for low, high in ranges) != negated
-
 
 LONGEST: Final = 200
 """The most characters of a text for a judge; Python's ``re`` may take exponential time."""
@@ -304,21 +125,18 @@ def _of_lark(statement: Statement) -> Judge:
     return Judge("Lark (Earley, basic lexer)", says)
 
 
-def _of_gbnf(statement: Statement) -> Judge:
-    return Judge("a recognizer of GBNF", GbnfRecognizer(statement.text).accepts)
-
-
 JUDGES: Final[dict[str, Callable[[Statement], Judge]]] = {
     "regex": _of_regex,
     "json_schema": _of_schema,
     "lark": _of_lark,
-    "gbnf": _of_gbnf,
 }
-"""The judge of each kind of constraint."""
+"""The judge of each kind of constraint; GBNF has none."""
 
 
 def judge_of(statement: Statement) -> Judge | None:
-    """The judge of a constraint; ``None`` if it cannot read it or is not installed."""
+    """The judge of a constraint; ``None`` if none reads it, or its library is missing."""
+    if statement.kind not in JUDGES:
+        return None
     try:
         return JUDGES[statement.kind](statement)
     except Exception:  # A library may raise anything for a constraint that it cannot read.

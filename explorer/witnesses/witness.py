@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
-from explorer.arguments import flag, listed, wrong
+from explorer.arguments import listed, wrong
 from explorer.automata.machine import Bool
 from explorer.budget import Budget
 from explorer.languages.constraint import Constraint, GivenConstraint
@@ -20,13 +18,11 @@ from explorer.tokens.words import unpack
 from explorer.vocabulary import Vocabulary
 from explorer.witnesses.answers import OURS, Disagreement, Testimony, Witness
 from explorer.witnesses.asking import ids_of_prefix, statement_of, vocabulary_of
-from explorer.witnesses.comparison import Comparison
 from explorer.witnesses.engines import ENGINES
-from explorer.witnesses.judging import Judge, judge_of
 from explorer.witnesses.messages import Refused, Statement
 from explorer.witnesses.process import SECONDS, EngineProcess, shared_process
-from explorer.witnesses.rollbacks import Rollback, drafts_from, rollback_of
-from explorer.witnesses.rules.classes import classified
+from explorer.witnesses.readings import Place
+from explorer.witnesses.reasons import reasons_of
 
 DISTRIBUTION = "constraint-explorer"
 
@@ -39,7 +35,6 @@ def witness(
     engines: Iterable[str] | None = None,
     seconds: float = SECONDS,
     budget: Budget | None = None,
-    rollback: bool = False,
 ) -> Witness:
     """Compare the masks of other engines with ours at one state, and explain every difference.
 
@@ -53,8 +48,6 @@ def witness(
         engines: Some of outlines-core, xgrammar and llguidance; by default all of them.
         seconds: The longest that an engine may take for an answer.
         budget: Limits of our own compilation.
-        rollback: Whether each engine also accepts drafts and rolls them back, as in speculative
-            decoding, after which its mask must be the same as before (`Witness.rollbacks`).
 
     Returns:
         An immutable value that prints as a table.
@@ -75,26 +68,7 @@ def witness(
     machine = compile(constraint, vocabulary, budget, lazy=True)
     ids = ids_of_prefix(machine, prefix)
     positive_seconds(seconds)
-    rollback = flag("rollback", rollback)
-    seen = witness_of(machine, constraint, ids, checked_engines(engines), seconds)
-    return replace(seen, rollbacks=_rolled_back(machine, seen, seconds)) if rollback else seen
-
-
-def _rolled_back(machine: TokenMachine, seen: Witness, seconds: float) -> tuple[Rollback, ...]:
-    """The effect of rolling drafts back on each engine that answered."""
-    state, followed = _walk(machine, seen.prefix)
-    if followed < len(seen.prefix) or state < 0:
-        return ()
-    drafts = drafts_from(machine, state, np.random.default_rng(0))
-    made = (
-        rollback_of(
-            shared_process(each.engine), seen.statement, seen.vocabulary, seen.prefix, drafts,
-            seconds,
-        )
-        for each in seen.testimonies[1:]
-        if each.mask is not None
-    )  # fmt: skip
-    return tuple(each for each in made if each is not None)
+    return witness_of(machine, constraint, ids, checked_engines(engines), seconds)
 
 
 def checked_engines(engines: Iterable[str] | None) -> tuple[str, ...]:
@@ -132,82 +106,56 @@ def witness_of(
     prefix: tuple[int, ...],
     engines: tuple[str, ...],
     seconds: float,
-    deadline: float = math.inf,
 ) -> Witness:
-    """The witness of a compiled machine after a prefix.
-
-    Args:
-        deadline: By `time.monotonic`; after it no difference is classified.
-
-    Raises:
-        OutOfTime: The deadline has passed.
-    """
+    """The witness of a compiled machine after a prefix."""
     statement = statement_of(constraint)
     vocabulary = machine.vocabulary
-    state, followed = _walk(machine, prefix)
-    left = followed < len(prefix)
-    mask = None if left else read_only(unpack(machine.mask(state), len(vocabulary)))
+    place, followed = place_after(machine, constraint, prefix)
+    mask = place.ours if followed == len(prefix) else None
     testimonies = [Testimony(OURS, _own_version(), mask, followed)]
     disagreements: list[Disagreement] = []
-    judge = judge_of(statement)
     for name in engines:
         process = shared_process(name)
         said = testimony_of(process, statement, vocabulary, prefix, seconds)
         testimonies.append(said)
-        if said.refused:
-            continue
         if said.mask is not None and mask is not None:
-            compared = comparison_of(machine, constraint, prefix, said, judge, seconds, deadline)
-            disagreements += classified(compared, len(prefix)) if compared else ()
-        elif said.followed != followed:  # One of the two leaves the prefix before the other.
+            disagreements += differences(place, process, said.mask, seconds)
+        elif not said.refused and said.followed != followed:  # One of the two leaves earlier.
             earlier = prefix[: min(said.followed, followed)]
-            there = testimony_of(process, statement, vocabulary, earlier, seconds)
-            compared = comparison_of(machine, constraint, earlier, there, judge, seconds, deadline)
-            groups = classified(compared, len(earlier)) if compared else ()
+            there, _ = place_after(machine, constraint, earlier)
+            theirs = testimony_of(process, statement, vocabulary, earlier, seconds).mask
+            groups = () if theirs is None else differences(there, process, theirs, seconds)
             disagreements += [each for each in groups if prefix[len(earlier)] in each.tokens]
     return Witness(
         constraint, statement, vocabulary, prefix, tuple(testimonies), tuple(disagreements)
     )
 
 
-def comparison_of(
-    machine: TokenMachine,
-    constraint: Constraint,
-    prefix: tuple[int, ...],
-    said: Testimony,
-    judge: Judge | None = None,
-    seconds: float = SECONDS,
-    deadline: float = math.inf,
-) -> Comparison | None:
-    """The comparison of our mask with an engine's after a prefix; ``None`` if either is missing.
-
-    Args:
-        judge: By default the judge of the constraint's kind.
-        deadline: By `time.monotonic`; after it no difference is classified.
-    """
-    state, followed = _walk(machine, prefix)
-    if said.mask is None or followed < len(prefix):
-        return None
+def place_after(
+    machine: TokenMachine, constraint: Constraint, prefix: tuple[int, ...]
+) -> tuple[Place, int]:
+    """Our state after as much of a prefix as we allow, and the number of those tokens."""
+    state = machine.start
+    followed = 0
+    for token in prefix:
+        following = machine.step(state, token)
+        if following is None:
+            break
+        state, followed = following, followed + 1
+    mask = read_only(unpack(machine.mask(state), len(machine.vocabulary)).copy())
     statement = statement_of(constraint)
-    process = shared_process(said.engine)
+    return Place(constraint, statement, machine, state, prefix[:followed], mask), followed
 
-    def finish(tokens: tuple[int, ...]) -> tuple[int, ...] | None:
-        return process.finish(
-            statement, machine.vocabulary, tokens, _plain_ids(machine.vocabulary), seconds
-        )
 
-    vocabulary = machine.vocabulary
+def differences(
+    place: Place, process: EngineProcess, theirs: Bool, seconds: float
+) -> tuple[Disagreement, ...]:
+    """The reasons for which an engine's mask differs from ours at a place."""
 
-    def own_pattern() -> str | None:
-        return process.own_pattern(statement, vocabulary, seconds)
+    def ask(other: Statement) -> Bool | None:
+        return testimony_of(process, other, place.machine.vocabulary, place.prefix, seconds).mask
 
-    def ask(other: Statement, ids: tuple[int, ...]) -> Testimony:
-        return testimony_of(process, other, vocabulary, ids, seconds)
-
-    return Comparison(
-        f"{said.engine} {said.version}", statement, constraint, machine, state, prefix, said.mask,
-        judge or judge_of(statement), finish, ask, own_pattern, deadline,
-    )  # fmt: skip
+    return reasons_of(place, process.name, theirs, ask)
 
 
 def testimony_of(
@@ -240,24 +188,6 @@ def read_only(mask: Bool) -> Bool:
     """Make a mask read-only, and return it."""
     mask.setflags(write=False)
     return mask
-
-
-def _walk(machine: TokenMachine, prefix: tuple[int, ...]) -> tuple[int, int]:
-    state = machine.start
-    for k, token in enumerate(prefix):
-        following = machine.step(state, token)
-        if following is None:
-            return state, k
-        state = following
-    return state, len(prefix)
-
-
-def _plain_ids(vocabulary: Vocabulary) -> tuple[int, ...]:
-    """Single-byte ids that are likely to end a text soon: closing brackets, digits and letters."""
-    ids: list[int] = []
-    for byte in b'"}])0a1bcx :.,':
-        ids += vocabulary.ids_of(bytes([byte]))[:1]
-    return tuple(ids)
 
 
 def _own_version() -> str:

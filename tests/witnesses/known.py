@@ -32,7 +32,7 @@ class Known:
         prefix, token: The text before, and the token; an empty token is the end of text.
         allows: What the engine says today.
         whole: A whole text that begins with both.
-        accepts: What the judge says of it.
+        accepts: What the judge says of it; for GBNF, which has no judge, what the notation says.
         difference: The class.
         why: The reason.
     """
@@ -74,21 +74,21 @@ KNOWN_ROWS: Final = (
           r"Rust's \s is White_Space; Python's also holds U+001C to U+001F"),
     Known("xgrammar", "regex", "a.", "a", "\n", True, "a\n", False, "dialect",
           "its dot matches a new line"),
-    Known("xgrammar", "regex", "[^]]", "b", "", False, "b", True, "dialect",
+    Known("xgrammar", "regex", "[^]]", "b", "", False, "b", True, "contradicted",
           "it reads [^] as a class by itself"),
-    Known("xgrammar", "regex", r"a\Z", "a", "", False, "a", True, "dialect",
+    Known("xgrammar", "regex", r"a\Z", "a", "", False, "a", True, "contradicted",
           r"it reads \Z as the letter Z, and only prints a warning"),
-    Known("llguidance", "regex", "[a-c&&b-d]", "", "a", False, "a", True, "dialect",
+    Known("llguidance", "regex", "[a-c&&b-d]", "", "a", False, "a", True, "contradicted",
           "&& in a class is an intersection (Rust)"),
-    Known("llguidance", "regex", "[[:alpha:]]", "", "b", True, "b", False, "dialect",
+    Known("llguidance", "regex", "[[:alpha:]]", "", "b", True, "b", False, "unexplained",
           "[:alpha:] names a class (Rust)"),
-    Known("outlines-core", "regex", "(?:a|b)+?", "a", "b", False, "ab", True, "bug",
+    Known("outlines-core", "regex", "(?:a|b)+?", "a", "b", False, "ab", True, "contradicted",
           "a lazy repeat at the end stops at its first end, and the longer texts are lost"),
-    Known("outlines-core", "regex", ".+", "a", "\xc3", False, "aé", True, "bug",
+    Known("outlines-core", "regex", ".+", "a", "\xc3", False, "aé", True, "contradicted",
           "after a whole match it masks a byte that does not complete another: half of an é"),
-    Known("outlines-core", "regex", "foo|foobar", "foo", "b", False, "foobar", True, "bug",
+    Known("outlines-core", "regex", "foo|foobar", "foo", "b", False, "foobar", True, "contradicted",
           "after a whole match it masks a byte that does not complete another"),
-    Known("llguidance", "regex", "[a~~b]", "", "~", False, "~", True, "dialect",
+    Known("llguidance", "regex", "[a~~b]", "", "~", False, "~", True, "contradicted",
           "~~ in a class is a symmetric difference (Rust)"),
     Known("xgrammar", "regex", r"\s", "", "\u2003", False, "\u2003", True, "Unicode class",
           r"its \s holds U+0009 to U+000D, the space and U+00A0 alone"),
@@ -101,17 +101,18 @@ KNOWN_ROWS: Final = (
     Known("outlines-core", "json_schema", _schema(type="integer", multipleOf=3), "4", "", True,
           "4", False, "unsupported keyword", "it ignores multipleOf"),
     Known("outlines-core", "json_schema", _schema(type="array", prefixItems=[{"type": "null"}]),
-          "[", "]", False, "[]", True, "bug", "it demands the items that prefixItems only allows"),
+          "[", "]", False, "[]", True, "contradicted",
+          "it demands the items that prefixItems only allows"),
     Known("outlines-core", "json_schema", _schema(type="number"), "1", "e", False, "1e5", True,
-          "bug", "after a whole match it masks a byte that does not complete another: no exponent "
-          "or fraction can be written after a whole number"),
+          "contradicted", "after a whole match it masks a byte that does not complete another: no "
+          "exponent or fraction can be written after a whole number"),
     Known("xgrammar", "json_schema",
           _schema(type="object", patternProperties={"^x": {"type": "null"}},
                   additionalProperties=False),
-          '{"x', "y", False, '{"xy":null}', True, "dialect",
+          '{"x', "y", False, '{"xy":null}', True, "contradicted",
           "the patterns of patternProperties must match the whole key"),
     Known("xgrammar", "json_schema", _schema(type="string", format="date"), '"2024-02-', "3", True,
-          '"2024-02-30"', False, "bug", "its dates have days that no month has"),
+          '"2024-02-30"', False, "unexplained", "its dates have days that no month has"),
     Known("xgrammar", "json_schema",
           _schema(type="object", properties={"a": {"type": "null"}}, required=["b"]),
           '{"a":null', "}", True, '{"a":null}', False, "unsupported keyword",
@@ -119,19 +120,20 @@ KNOWN_ROWS: Final = (
     Known("xgrammar", "json_schema", _schema(type="string", minLength=1, pattern="^a*$"), '"',
           '"', True, '""', False, "unsupported keyword", "beside pattern it ignores minLength"),
     Known("xgrammar", "json_schema", _schema(type="string", minLength=2, maxLength=3), '"', "\\",
-          False, '"\\n\\n"', True, "bug",
+          False, '"\\n\\n"', True, "contradicted",
           "with bounds on the length it writes no escapes, so no line breaks"),
     Known("xgrammar", "json_schema",
           json.dumps({"oneOf": [{"type": "integer"}, {"type": "number"}]}), "1", "", True, "1",
           False, "unsupported keyword", "it reads oneOf as anyOf"),
     Known("llguidance", "json_schema", _schema(type="string"), '"\\', "/", False, '"\\/"', True,
-          "dialect", r"it does not write the escape \/"),
+          "contradicted", r"it does not write the escape \/"),
     Known("llguidance", "gbnf", "root ::= .", "", "\n", False, "\n", True, "dialect",
           "its dot is that of Rust's regex crate; GBNF's is any character"),
     Known("xgrammar", "lark", "start: \"a\" \"b\"\n%ignore \" \"", "", " ", False, " ab", True,
-          "bug", "it ignores nothing before the first terminal"),
+          "contradicted", "it ignores nothing before the first terminal"),
     Known("llguidance", "lark", "start: ESCAPED_STRING\n%import common.ESCAPED_STRING", '"a', "\n",
-          True, '"a\n"', False, "bug", "its ESCAPED_STRING holds new lines, Lark's does not"),
+          True, '"a\n"', False, "unexplained",
+          "its ESCAPED_STRING holds new lines, Lark's does not"),
 )  # fmt: skip
 
 

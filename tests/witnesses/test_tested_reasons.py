@@ -18,11 +18,14 @@ import pytest
 
 import explorer
 from explorer import Constraint, Vocabulary
+from explorer.errors import ExplorerError
 from explorer.witnesses.answers import Disagreement
+from explorer.witnesses.asking import statement_of
 from explorer.witnesses.engines import ENGINES, Tokens, peer
 from explorer.witnesses.judging import judge_of
 from explorer.witnesses.messages import Statement
-from explorer.witnesses.rules.classes import NOT_EXPLAINED
+from explorer.witnesses.readings import readings_of
+from explorer.witnesses.witness import place_after
 
 for library in ("outlines_core", "xgrammar", "llguidance", "jsonschema"):
     pytest.importorskip(library)
@@ -74,7 +77,9 @@ def test_a_keyword_that_the_engine_reads_is_not_called_ignored(name: str) -> Non
     allowed = np.flatnonzero(found.masks[name][:256]).tolist()
     assert bytes(allowed) == b"0123456"
     each = found.disagreement(name, ord("6"))
-    assert each is not None and each.kind in ("unexplained", "bug") and each.same_as is None
+    assert (
+        each is not None and each.kind in ("unexplained", "contradicted") and each.same_as is None
+    )
     assert "/format" not in each.sentence
 
 
@@ -186,7 +191,6 @@ def test_every_claim_of_a_walk_holds_for_the_engine(seed: int) -> None:
                     where = found.prefix[: each.position]
                     assert holds(each, found.statement, where), str(found)
                 assert each.kind != "unsupported keyword" or each.same_as is not None
-                assert each.kind != "unexplained" or each.sentence == NOT_EXPLAINED
     print(f"{states} states, {claims} claims asked again, {dict(kinds)}")
     assert states > 200 and claims > 20
 
@@ -195,24 +199,85 @@ def test_every_claim_of_a_walk_holds_for_the_engine(seed: int) -> None:
     ("prefix", "engine"),
     [
         ('"2016-12-31T18:58:', "xgrammar"),  # An offset makes the leap second right: -05:01.
-        ('"', "outlines-core"),  # The text that shows it lacks the zone, beside the sign.
+        ('"', "outlines-core"),  # What it allows can be refused for something behind it.
     ],
 )
-def test_a_judge_that_refuses_something_else_is_no_witness(prefix: str, engine: str) -> None:
+def test_a_token_that_an_engine_allows_is_not_contradicted(prefix: str, engine: str) -> None:
     schema = explorer.json_schema({"type": "string", "format": "date-time"})
-    kinds = {
-        each.kind
-        for each in explorer.witness(schema, vocabulary(), prefix, engines=[engine]).disagreements
-    }
-    assert kinds == {"unexplained"}
+    found = explorer.witness(schema, vocabulary(), prefix, engines=[engine])
+    assert {each.kind for each in found.disagreements if each.allows} == {"unexplained"}
 
 
-def test_a_judge_is_a_witness_beside_a_text_that_it_accepts() -> None:
-    schema = explorer.json_schema({"type": "string", "format": "date"})
-    (found,) = explorer.witness(
-        schema, vocabulary(), '"2024-02-3', engines=["xgrammar"]
-    ).disagreements
-    assert found.kind == "bug" and "beside it" in found.evidence
+@pytest.mark.parametrize(
+    ("constraint", "prefix", "token"),
+    [
+        (explorer.regex("foo|foobar"), "foo", "b"),
+        (explorer.regex("a|a-b"), "a", "-b"),
+        (explorer.json_schema({"type": "number"}), "1", "e"),
+    ],
+    ids=["branch", "direct", "number"],
+)
+def test_what_a_judge_accepts_and_the_engine_masks_is_contradicted(
+    constraint: Constraint, prefix: str, token: str
+) -> None:
+    """After a whole match outlines-core masks bytes with which its own pattern goes on."""
+    found = explorer.witness(constraint, vocabulary(), prefix, engines=["outlines-core"])
+    each = found.disagreement("outlines-core", vocabulary().ids_of(token.encode())[0])
+    assert each is not None and (each.kind, each.allows) == ("contradicted", False)
+    text, _, said = each.evidence["a whole text through it"].rpartition("; ")
+    assert said.endswith("accepts it") and constraint.accepts(text[1:-1])
+
+
+NESTED: dict[str, tuple[dict[str, Any], str]] = {
+    "allOf": ({"allOf": [{"type": "integer", "minimum": 10}, {"maximum": 29}]}, "1"),
+    "if": ({"type": "integer", "if": {"minimum": 5}, "then": {"maximum": 15}}, "1"),
+    "propertyNames": ({"type": "object", "propertyNames": {"maxLength": 1}}, '{"a'),
+}
+
+
+@pytest.mark.parametrize("keyword", NESTED)
+def test_a_keyword_that_holds_schemas_is_left_out_whole(keyword: str) -> None:
+    schema, text = NESTED[keyword]
+    constraint = explorer.json_schema(schema, strict=False)
+    found = explorer.witness(constraint, vocabulary(), text, engines=["xgrammar"])
+    place, _ = place_after(
+        explorer.compile(constraint, vocabulary(), lazy=True), constraint, found.prefix
+    )
+    texts = [each.statement.text for each in readings_of(place) if each.statement]
+    assert any(keyword not in each for each in texts)
+    if "xgrammar" in found.masks:
+        listed = [int(token) for each in found.disagreements for token in each.tokens]
+        differing = found.masks["xgrammar"] != found.masks["explorer"]
+        assert sorted(listed) == np.flatnonzero(differing).tolist()
+
+
+def test_half_a_character_is_a_prefix() -> None:
+    found = explorer.witness(explorer.regex("aé"), vocabulary(), b"a\xc3")
+    assert found.prefix == (ord("a"), 0xC3) and found.agree
+    few = Vocabulary.from_bytes([b"a", "é".encode()], eos_ids=[2])
+    with pytest.raises(ExplorerError, match="bytes that tokens of one byte write"):
+        explorer.witness(explorer.regex("aé"), few, b"a\xc3")
+
+
+def test_the_judge_reads_formats_or_says_that_it_does_not() -> None:
+    date = judge_of(statement_of(explorer.json_schema({"type": "string", "format": "date"})))
+    assert date is not None
+    assert date.verdict(b'"2024-02-30"') is False and date.verdict(b'"2024-02-29"') is True
+    email = judge_of(statement_of(explorer.json_schema({"type": "string", "format": "email"})))
+    assert email is not None and "does not check the format email" in email.name
+    assert email.verdict(b'"a b@c"') is None and email.verdict(b"1") is False
+
+
+def test_a_limit_is_not_a_refusal() -> None:
+    slow = explorer.regex("(a|b)*a(a|b){21}")
+    found = explorer.witness(slow, vocabulary(), engines=["outlines-core"], seconds=0.3)
+    text = str(found)
+    assert "did not answer in time" in text and "within 0.3 s" in text and "refuses" not in text
+
+
+def test_one_token_is_not_tokens() -> None:
+    found = explorer.witness(explorer.regex(r"a.\n"), vocabulary(), "a\n", engines=["xgrammar"])
+    assert "leaves the prefix after 1 token\n" in str(found) + "\n"
 
 
 def test_a_format_that_the_judge_checks_in_part_is_not_judged() -> None:

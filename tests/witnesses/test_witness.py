@@ -19,15 +19,10 @@ from explorer import Constraint, Vocabulary
 from explorer.errors import ConstraintError, ExplorerError
 from explorer.witnesses.answers import Witness
 from explorer.witnesses.engines import ENGINES, Tokens, peer
-from explorer.witnesses.messages import Answer, Statement
-from explorer.witnesses.process import EngineProcess
-from explorer.witnesses.rollbacks import rollback_of
-from explorer.witnesses.rules.classes import CLASSES
+from explorer.witnesses.reasons import CLASSES
 
 for library in ("outlines_core", "xgrammar", "llguidance"):
     pytest.importorskip(library)
-
-CLASS_NAMES = {each.name for each in CLASSES}
 
 
 @cache
@@ -67,7 +62,7 @@ def test_every_difference_is_in_one_group_and_no_other_token_is() -> None:
         assert sorted(listed) == differing
         for token in differing:
             each = found.disagreement(engine, token)
-            assert each is not None and each.kind in CLASS_NAMES
+            assert each is not None and each.kind in CLASSES
             assert each.allows is bool(found.masks[engine][token])
 
 
@@ -83,27 +78,19 @@ KINDS: list[tuple[Constraint, str, str, str]] = [
     (explorer.regex(r"\d+"), "", "xgrammar", "Unicode class"),
     (explorer.regex(r"\w+"), "a", "llguidance", "Unicode class"),
     (explorer.regex(r"a.b"), "a", "xgrammar", "dialect"),
-    (explorer.regex(r"x[^]]"), "x", "xgrammar", "dialect"),
-    (explorer.regex(r"[[:digit:]]"), "", "llguidance", "dialect"),
-    (explorer.regex(r"(?:a|b)+?"), "a", "outlines-core", "bug"),
-    (explorer.regex(r"(x.+)"), "x", "xgrammar", "dialect"),
+    (explorer.regex(r"[[:digit:]]"), "", "llguidance", "contradicted, unexplained"),
+    (explorer.regex(r"(?:a|b)+?"), "a", "outlines-core", "contradicted"),
     (explorer.regex("hello world"), "hello", "llguidance", "forced tokens"),
     (schema(type="integer", minimum=30), "", "outlines-core", "unsupported keyword"),
-    (schema(type="number"), "1", "outlines-core", "bug"),
-    (schema(type="number", maximum=9), "1", "llguidance", "dialect"),
-    (explorer.regex("[a&&b]|[[:alpha:]]"), "", "outlines-core", "dialect"),
-    (explorer.regex("[a~~b]|[[:alpha:]]"), "", "llguidance", "dialect"),
+    (explorer.regex("[a~~b]|[[:alpha:]]"), "", "llguidance", "contradicted, unexplained"),
     (explorer.regex(r"\s+"), " ", "xgrammar", "Unicode class"),
-    (explorer.regex(r"\S.x"), "", "xgrammar", "Unicode class"),
     (explorer.grammar(r"start: /\s+/", "lark"), " ", "xgrammar", "Unicode class"),
-    (explorer.regex(r"\d+"), "1", "outlines-core", "bug"),
-    (explorer.regex("a|a-b"), "a", "outlines-core", "bug"),
-    (schema(type="object", patternProperties={"^x": {"type": "integer"}},
-            additionalProperties=False), '{"x', "xgrammar", "dialect"),
+    # Its index loses the longer texts behind a whole match, whatever its \d holds.
+    (explorer.regex(r"\d+"), "1", "outlines-core", "contradicted"),
     # jsonschema takes 1.4E16 for a multiple of 7; a mask without the point forbids it.
-    (schema(type="integer", multipleOf=7), "1", "outlines-core", "unsupported keyword, bug"),
-    (schema(type="string", format="date"), '"2024-02-', "xgrammar", "bug"),
-    (schema(type="string"), '"\\', "llguidance", "dialect"),
+    (schema(type="integer", multipleOf=7), "1", "outlines-core",
+     "unsupported keyword, contradicted"),
+    (schema(type="string", format="date"), '"2024-02-', "xgrammar", "unexplained"),
     (explorer.json_schema({"type": "null"}, whitespace="flexible"), "", "xgrammar",
      "whitespace rule"),
     (explorer.grammar('root ::= "a" .'), "a", "llguidance", "dialect"),
@@ -130,7 +117,7 @@ def test_what_cannot_be_finished_is_trim() -> None:
     found = explorer.witness(explorer.regex("a*d|b"), pair, engines=["outlines-core"])
     (each,) = found.disagreements
     assert (each.kind, each.allows, each.tokens.tolist()) == ("trim", True, [0])
-    assert "'ad', which no tokens write" in str(found)
+    assert "no tokens of this vocabulary can finish it" in " ".join(str(found).split())
 
 
 def test_a_prefix_that_one_leaves_is_explained_where_it_does() -> None:
@@ -186,37 +173,3 @@ def test_no_engine_is_loaded_here() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
-
-
-@pytest.mark.parametrize("engine", ["outlines-core", "xgrammar", "llguidance"])
-def test_an_engine_is_driven_through_drafts_and_back(engine: str) -> None:
-    vocab = explorer.load_model("tiny").vocabulary
-    seen = explorer.witness(
-        explorer.regex("[a-z]+ [0-9]{2,4}x*"), vocab, "abc", engines=[engine], rollback=True
-    )
-    (rolled,) = seen.rollbacks
-    assert rolled.engine == engine and rolled.same and rolled.drafts > 8, str(seen)
-    assert "accepted and rolled back; the mask is as before" in str(seen)
-    assert explorer.witness(explorer.regex("a"), vocab, engines=[engine]).rollbacks == ()
-
-
-def test_a_mask_that_a_draft_changes_is_found_and_made_short() -> None:
-    class Forgetful(EngineProcess):
-        """It forgets what it was once a draft with a 7 was rolled back."""
-
-        def __init__(self) -> None:
-            super().__init__("xgrammar")
-
-        def rolled_back(self, *given: Any, **named: Any) -> Answer:
-            drafts = given[3]
-            rows, changed = [b"\x03"], False
-            for draft in drafts:
-                changed |= 7 in draft
-                rows.append(b"\x07" if changed else b"\x03")
-            return Answer(tuple(rows), len(drafts), 0.0, 0.0)
-
-    vocab = explorer.Vocabulary.from_bytes([b"%d" % k for k in range(9)], eos_ids=[9])
-    drafts = ((1, 2), (3, 7, 4), (5,))
-    rolled = rollback_of(Forgetful(), Statement("regex", "a"), vocab, (), drafts, 1.0)
-    assert rolled is not None and not rolled.same
-    assert rolled.after == ((3, 7),) and rolled.tokens.tolist() == [2]

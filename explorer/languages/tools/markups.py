@@ -28,29 +28,29 @@ ANSWER: Final = "answer"
 TOOL: Final = "tool "
 """The prefix of a tool's phase; `REASONING` and `ANSWER` are the names of the other phases."""
 
+MARKUPS: Final = (
+    "deepseek_r1", "deepseek_v3_1", "deepseek_v3_2", "deepseek_v4", "deepseek_v4_1", "exaone",
+    "glm_4_7", "harmony", "hermes", "kimi", "kimi_k3", "llama", "mimo", "minimax", "qwen",
+    "qwen_3", "qwen_3_5", "qwen_3_coder",
+)  # fmt: skip
+"""The names of all supported markups, as of xgrammar 0.2.8."""
+
 _Tags = dict[str, Any]
 
 
-def markups() -> tuple[str, ...]:
-    """The names of all supported markups.
+def _xgrammar_tag() -> Any:
+    """The function of xgrammar that makes the tag of a model.
 
     Raises:
         MissingDependency: xgrammar is not installed, or its release does not fit.
     """
-    registry = cast("Mapping[str, object]", _builtin()._structural_tag_registry)
-    return tuple(sorted({*registry, *ALIASES} - NESTING.keys()))
-
-
-def _builtin() -> Any:
     try:
-        module = import_module("xgrammar.builtin_structural_tag")
-        getattr(module, "get_model_structural_tag")  # noqa: B009
+        return import_module("xgrammar").get_model_structural_tag
     except (ImportError, AttributeError) as error:
         raise MissingDependency(
             "The markup of models is taken from xgrammar 0.2.8, which is not installed.",
             remedy="pip install xgrammar==0.2.8, or write the format with structural_tag(...).",
         ) from error
-    return module
 
 
 def model_tag(
@@ -68,12 +68,12 @@ def model_tag(
         ConstraintError: The markup is not known or not supported, or has no place for such an
             answer.
     """
-    builtin = _builtin()
+    make_tag = _xgrammar_tag()
     model = ALIASES.get(style, style)
-    if model not in builtin._structural_tag_registry:
+    if model not in MARKUPS and model not in NESTING:
         raise ConstraintError(
             f"style={shown(style)} is not the markup of a model.",
-            remedy=f"The markups are {', '.join(markups())}; write others with structural_tag.",
+            remedy=f"The markups are {', '.join(MARKUPS)}; write others with structural_tag.",
         )
     names = {f"T{k}q7vZ": str(tool["function"]["name"]) for k, tool in enumerate(tools)}
     stand_in = {name: mark for mark, name in names.items()}
@@ -83,7 +83,7 @@ def model_tag(
     ]
 
     def asked(choice: object, reasoning: str) -> _Tags:
-        made = builtin.get_model_structural_tag(
+        made = make_tag(
             model, tools=renamed, tool_choice=_with_names(choice, stand_in), reasoning=reasoning,
             parallel_tool_calls=parallel,
         )  # fmt: skip
@@ -109,7 +109,7 @@ def model_tag(
     if NESTING.get(model, "\0") in json.dumps(tag):
         raise ConstraintError(
             f"style={shown(style)} writes arguments as {NESTING[model]}, which is not followed.",
-            remedy=f"Give one of {', '.join(markups())}; or write the format with structural_tag.",
+            remedy=f"Give one of {', '.join(MARKUPS)}; or write the format with structural_tag.",
         )
     named: dict[str, str] = {}
     whole = {"type": "structural_tag", "format": _named(tag, names, "/format", named, reasoning)}

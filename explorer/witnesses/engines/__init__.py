@@ -1,11 +1,11 @@
-"""Other engines of constrained decoding, each behind the same small interface.
+"""Other engines of constrained decoding, each adapted to the same small interface.
 
 An engine is made once per vocabulary, compiles a constraint in its own way, and answers which ids
 are allowed along a sequence of ids. Every engine runs on one thread and caches nothing between two
 compilations. Their Python libraries are optional (the extra ``witnesses``) and are imported only by
 the file that adapts them, so that an engine's process loads one library alone.
 
-Read in this order: this file (the protocol and the registry), `outlines`, `xgrammar_`,
+Read in this order: this file (the interface and the registry), `outlines`, `xgrammar_`,
 `llguidance_`. A new engine is one file with an ``ENGINE`` and one line in `ENGINES`.
 """
 
@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import importlib
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,32 +61,20 @@ class Tokens:
         return by_bytes
 
 
-class Engine(Protocol):
-    """A compiler of patterns for one vocabulary."""
-
-    def compile(self, pattern: str) -> Any:
-        """The engine's own compiled form of a pattern."""
-        ...
-
-    def first_mask(self, compiled: Any) -> Callable[[], object]:
-        """A prepared call that computes the mask of the start state when it is run."""
-        ...
-
-    def masks(self, compiled: Any, tokens: Sequence[int]) -> list[Ids]:
-        """The allowed ids before each token and after the last; stops at a token not allowed."""
-        ...
-
-    def accepts(self, compiled: Any, tokens: Sequence[int]) -> bool:
-        """Whether the text may end after exactly these tokens."""
-        ...
-
-
 class Peer:
     """The base of the adapters: a method for each kind of constraint, refused by default."""
 
     def __init__(self, tokens: Tokens) -> None:
         self.size = len(tokens.tokens)
         self.eos = tokens.eos
+
+    def read(self, statement: Statement) -> Any:
+        """The engine's own compiled form of a constraint of any kind."""
+        if statement.kind == "regex":
+            return self.compile(statement.text)
+        if statement.kind == "json_schema":
+            return self.compile_schema(statement.text, statement.whitespace, statement.any_order)
+        return self.compile_grammar(statement.text, statement.kind)
 
     @abstractmethod
     def compile(self, pattern: str) -> Any:
@@ -111,10 +99,6 @@ class Peer:
         """
         raise NotRead(f"grammars ({syntax}, {len(grammar):,} characters).")
 
-    def own_pattern(self, statement: Statement) -> str | None:
-        """The pattern with which the engine matches the texts of a constraint, if it uses one."""
-        return None
-
     @abstractmethod
     def rows(self, compiled: Any, tokens: Sequence[int], last: bool = False) -> Iterator[Row]:
         """The masks before each of these tokens and after the last; fewer if one is not allowed.
@@ -123,16 +107,6 @@ class Peer:
             compiled: The result of one of the methods above.
             last: Whether only the mask after the last token is wanted; the others are `UNASKED`.
         """
-
-    def rolled_back(
-        self, compiled: Any, tokens: Sequence[int], drafts: Sequence[Sequence[int]]
-    ) -> Iterator[Row]:
-        """The mask of one matcher after some tokens, and again after each draft is rolled back.
-
-        The tokens of a draft are accepted as far as they are allowed and then rolled back, as in
-        speculative decoding. There are no masks if the tokens themselves are not allowed.
-        """
-        raise NotRead("rolling back: there is no call for it.")
 
     def row_of(self, words: NDArray[Any]) -> Row:
         """The mask in packed bits, little-endian."""

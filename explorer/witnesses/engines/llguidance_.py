@@ -89,24 +89,5 @@ class LLGuidance(Peer):
             if token is None or matcher.is_stopped() or not matcher.consume_token(token):
                 return
 
-    def rolled_back(
-        self,
-        compiled: llguidance.LLMatcher,
-        tokens: Sequence[int],
-        drafts: Sequence[Sequence[int]],
-    ) -> Iterator[Row]:
-        """The mask after some tokens, and again after each draft and its rollback."""
-        matcher = compiled.deep_copy()
-        matcher.reset()
-        if tokens and matcher.try_consume_tokens([*tokens]) < len(tokens):
-            return
-        for draft in ((), *drafts):
-            taken = matcher.try_consume_tokens([*draft]) if draft else 0
-            if taken:
-                if not matcher.is_stopped():
-                    matcher.compute_bitmask()
-                matcher.rollback(taken)
-            yield self.row_of(np.frombuffer(matcher.compute_bitmask(), np.uint8))
-
 
 ENGINE = LLGuidance

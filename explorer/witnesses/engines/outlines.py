@@ -14,11 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from outlines_core import Guide, Index, Vocabulary
+from outlines_core import Index, Vocabulary
 from outlines_core.json_schema import build_regex_from_schema
 
 from explorer.witnesses.engines import UNASKED, NotRead, Peer, Row, Tokens
-from explorer.witnesses.messages import Statement
 
 
 class OutlinesCore(Peer):
@@ -35,12 +34,6 @@ class OutlinesCore(Peer):
     def compile_schema(self, schema: str, whitespace: str, any_order: bool) -> Index:
         """The index of a schema's pattern; members come in the schema's order."""
         return self.compile(_written_out(schema, whitespace))
-
-    def own_pattern(self, statement: Statement) -> str | None:
-        """The pattern of an index: as given, or translated from a schema."""
-        if statement.kind == "json_schema":
-            return _written_out(statement.text, statement.whitespace)
-        return statement.text
 
     def compile_grammar(self, grammar: str, syntax: str) -> Index:
         """Refuse: the engine reads no grammars."""
@@ -65,28 +58,6 @@ class OutlinesCore(Peer):
             state = compiled.get_next_state(state, token)
             if state is None:
                 return
-
-    def rolled_back(
-        self, compiled: Index, tokens: Sequence[int], drafts: Sequence[Sequence[int]]
-    ) -> Iterator[Row]:
-        """The mask after some tokens, and again after each draft and its rollback."""
-        guide = Guide(compiled, max([8, *map(len, drafts)]))
-        for token in tokens:
-            if token not in guide.get_tokens():
-                return
-            guide.advance(token)
-        for draft in ((), *drafts):
-            taken = 0
-            for token in draft:
-                if token not in guide.get_tokens():
-                    break
-                guide.advance(token)
-                taken += 1
-            if taken:
-                guide.rollback_state(taken)
-            row = np.zeros(self.size, np.bool_)
-            row[list(guide.get_tokens())] = True
-            yield row
 
 
 def _written_out(schema: str, whitespace: str) -> str:

@@ -72,29 +72,5 @@ class XGrammar(Peer):
             if token is None or not matcher.accept_token(token):
                 return
 
-    def rolled_back(
-        self,
-        compiled: xgrammar.CompiledGrammar,
-        tokens: Sequence[int],
-        drafts: Sequence[Sequence[int]],
-    ) -> Iterator[Row]:
-        """The mask after some tokens, and again after each draft and its rollback."""
-        matcher = xgrammar.GrammarMatcher(compiled)
-        if not all(matcher.accept_token(token) for token in tokens):
-            return
-        bitmask = xgrammar.allocate_token_bitmask(1, self.size)
-        for draft in ((), *drafts):
-            taken = 0
-            for token in draft:
-                if not matcher.accept_token(token):
-                    break
-                taken += 1
-                if not matcher.is_terminated():
-                    matcher.fill_next_token_bitmask(bitmask)
-            if taken:
-                matcher.rollback(taken)
-            matcher.fill_next_token_bitmask(bitmask)
-            yield self.row_of(bitmask.numpy())
-
 
 ENGINE = XGrammar

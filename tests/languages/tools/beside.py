@@ -205,10 +205,10 @@ def compared(
 
 def followed() -> list[str]:
     """The markups of xgrammar whose arguments are followed."""
-    from explorer.languages.tools.markups import ALIASES, markups
+    from explorer.languages.tools.markups import ALIASES, MARKUPS
 
     known: list[str] = []
-    for style in markups():
+    for style in MARKUPS:
         try:
             explorer.tools(TOOLS["one"], style=style)
         except ConstraintError:
