@@ -354,7 +354,6 @@ NAMELESS_LEFT: Final[Mapping[str, int]] = {
     "explorer/cli": 1,
     "explorer/languages": 18,
     "explorer/sweeps": 1,
-    "explorer/witnesses": 1,
 }
 """Variables called ``found`` that still do not say what was found, by room."""
 

@@ -46,7 +46,7 @@ LONGEST: Final = 32
 
 
 @dataclass(frozen=True, eq=False)
-class Difference:
+class EngineDifference:
     """A state of the walk at which an engine differs from us.
 
     Args:
@@ -107,7 +107,7 @@ class Disagreements:
         seconds: The time of the walk.
     """
 
-    differences: tuple[Difference, ...]
+    differences: tuple[EngineDifference, ...]
     refusals: tuple[Testimony, ...]
     texts: int
     states: int
@@ -157,7 +157,7 @@ class _WalkOfTexts:
         lengths = [len(data or b"") for data in machine.vocabulary.tokens]
         self._short = np.array(lengths) == 1
         self._known: set[tuple[str, bytes]] = set()
-        self.seen: dict[tuple[str, str, bool, str], Difference] = {}
+        self.seen: dict[tuple[str, str, bool, str], EngineDifference] = {}
         self.refusals: dict[str, Testimony] = {}
         self.texts = self.states = self.differing = 0
 
@@ -243,7 +243,9 @@ class _WalkOfTexts:
             self._known.add(key)
         chance = None if self.model is None else probability
         for each in groups:
-            made = Difference(each, process.version, place.text, chance, place.machine.vocabulary)
+            made = EngineDifference(
+                each, process.version, place.text, chance, place.machine.vocabulary
+            )
             kind = (name, each.kind, each.allows, each.sentence)
             known = self.seen.get(kind)
             if known is None or _rank(made) < _rank(known):
@@ -251,7 +253,7 @@ class _WalkOfTexts:
         return bool(groups)
 
 
-def _rank(each: Difference) -> tuple[float, int]:
+def _rank(each: EngineDifference) -> tuple[float, int]:
     return -(each.probability or 0.0), len(each.prefix)
 
 
@@ -321,4 +323,4 @@ def disagreements(
     )  # fmt: skip
 
 
-__all__ = ["Difference", "Disagreements", "disagreements"]
+__all__ = ["Disagreements", "EngineDifference", "disagreements"]

@@ -42,7 +42,7 @@ MOST: Final = 48
 
 
 @dataclass(frozen=True)
-class Reading:
+class OtherReading:
     """A constraint with one change.
 
     Args:
@@ -60,7 +60,7 @@ class Reading:
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class ComparedState:
     """A state of our machine, and the constraint as the engines were given it.
 
     Args:
@@ -82,15 +82,15 @@ class Place:
         return b"".join(tokens[token] or b"" for token in self.prefix)
 
 
-def readings_of(place: Place) -> Iterator[Reading]:
+def readings_of(place: ComparedState) -> Iterator[OtherReading]:
     """The other readings of a constraint at a state, in the order in which they are tried."""
-    yield Reading(
+    yield OtherReading(
         "forced tokens",
         "only one text can follow, and it allows only the longest token that begins it; the others "
         "are masked, which changes what the model says about them",
         lambda: _longest_forced(place),
     )
-    yield Reading(
+    yield OtherReading(
         "trim",
         "the text may go on, but no tokens of this vocabulary can finish it: we trim such states, "
         "it does not",
@@ -102,18 +102,18 @@ def readings_of(place: Place) -> Iterator[Reading]:
     else:
         changes = _changes_of_text(place.statement.text, place.statement.kind)
     for change in changes:
-        yield Reading(
+        yield OtherReading(
             change.kind, change.sentence,
             lambda make=change.make: _mask_after(make, place), change.statement,
         )  # fmt: skip
 
 
-def _untrimmed(place: Place) -> Bool:
+def _untrimmed(place: ComparedState) -> Bool:
     reasons = explain_all(place.machine, place.state, text=place.text)
     return place.ours | (reasons.stage == STAGES.index("dead_end"))
 
 
-def _longest_forced(place: Place) -> Bool | None:
+def _longest_forced(place: ComparedState) -> Bool | None:
     """The mask of the one longest token where one text only can follow."""
     machine, vocabulary = place.machine.byte_machine, place.machine.vocabulary
     if machine is None:
@@ -138,7 +138,7 @@ def _machine_of(constraint: Constraint, vocabulary: Vocabulary) -> TokenMachine:
     return compile(constraint, vocabulary, BUDGET, lazy=True)
 
 
-def _mask_after(make: Callable[[], Constraint], place: Place) -> Bool | None:
+def _mask_after(make: Callable[[], Constraint], place: ComparedState) -> Bool | None:
     """The mask of a changed constraint after the prefix; ``None`` if it does not allow the prefix.
 
     A constraint that matches nothing allows no token at the start.
@@ -158,7 +158,7 @@ def _mask_after(make: Callable[[], Constraint], place: Place) -> Bool | None:
 
 
 @dataclass(frozen=True)
-class _Change:
+class _OtherText:
     kind: str
     sentence: str
     make: Callable[[], Constraint]
@@ -234,7 +234,7 @@ def _respellings(
     notation: str,
     read: Callable[[str], Constraint],
     spell: Callable[[Mapping[str, str], bool], str],
-) -> Iterator[_Change]:
+) -> Iterator[_OtherText]:
     """The readings of the classes and the dot of a text, without those that change nothing."""
     seen = {text}
     for any_dot in (False, True):
@@ -243,7 +243,7 @@ def _respellings(
                 continue
             seen.add(other)
             dot = "a dot also matches a new line" if any_dot else ""
-            yield _Change(
+            yield _OtherText(
                 "dialect" if any_dot else "Unicode class",
                 ", and ".join(filter(None, (dot, sentence))),
                 partial(read, other),
@@ -254,7 +254,7 @@ def _respellings(
 _QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|/(?:[^/\\\n]|\\.)+/|\.')
 
 
-def _changes_of_text(text: str, notation: Any) -> Iterator[_Change]:
+def _changes_of_text(text: str, notation: Any) -> Iterator[_OtherText]:
     """The other readings of a pattern or of a grammar."""
     if notation == "regex":
         yield from _respellings(text, notation, regex, partial(_respelled, text))
@@ -263,7 +263,7 @@ def _changes_of_text(text: str, notation: Any) -> Iterator[_Change]:
     if notation == "gbnf":
         other = _QUOTED.sub(lambda quoted: r"[^\n]" if quoted[0] == "." else quoted[0], text)
         if other != text:
-            yield _Change(
+            yield _OtherText(
                 "dialect", "a dot does not match a new line", partial(read, other),
                 Statement(notation, other),
             )  # fmt: skip
@@ -328,14 +328,14 @@ def _pointer(path: _Path) -> str:
     return "".join("/" + str(s).replace("~", "~0").replace("/", "~1") for s in path)
 
 
-def _changes_of_schema(source: JsonSchema) -> Iterator[_Change]:
+def _changes_of_schema(source: JsonSchema) -> Iterator[_OtherText]:
     schema: Any = source.parsed
     options = source.options
 
-    def made(kind: str, change: str, given: Any, asked: Any = None, **other: Any) -> _Change:
+    def made(kind: str, change: str, given: Any, asked: Any = None, **other: Any) -> _OtherText:
         chosen = replace(options, strict=False, **other)
         text = json_of(given)
-        return _Change(
+        return _OtherText(
             kind, f"{change} {_SAME}",
             lambda: Constraint(JsonSchema(text, chosen, source.remotes)),
             Statement(
@@ -389,4 +389,4 @@ def _turn(part: _Part) -> None:
     part["properties"] = dict(reversed(part["properties"].items()))
 
 
-__all__ = ["Place", "Reading", "readings_of"]
+__all__ = ["ComparedState", "OtherReading", "readings_of"]

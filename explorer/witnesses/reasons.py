@@ -21,7 +21,7 @@ from explorer.errors import ExplorerError
 from explorer.witnesses.answers import Disagreement
 from explorer.witnesses.judging import Judge, judge_of
 from explorer.witnesses.messages import Statement
-from explorer.witnesses.readings import Place, readings_of
+from explorer.witnesses.readings import ComparedState, readings_of
 
 _SAME: Final = "our mask is the engine's on the token, and the engine's own mask stays the same"
 
@@ -53,7 +53,9 @@ Ask = Callable[[Statement], "Bool | None"]
 """From a constraint to the engine's mask after the same prefix."""
 
 
-def reasons_of(place: Place, engine: str, theirs: Bool, ask: Ask) -> tuple[Disagreement, ...]:
+def reasons_of(
+    place: ComparedState, engine: str, theirs: Bool, ask: Ask
+) -> tuple[Disagreement, ...]:
     """All differences of an engine's mask from ours, grouped by reason.
 
     Args:
@@ -108,7 +110,7 @@ def reasons_of(place: Place, engine: str, theirs: Bool, ask: Ask) -> tuple[Disag
     return tuple(groups)
 
 
-def _judge(place: Place, theirs: Bool, left: Bool, take: Callable[..., None]) -> None:
+def _judge(place: ComparedState, theirs: Bool, left: Bool, take: Callable[..., None]) -> None:
     """Group the tokens that no reading explains by what an independent judge says of them.
 
     A judge can show that an engine is wrong to mask a token that begins a text of the language, or
@@ -134,7 +136,7 @@ def _judge(place: Place, theirs: Bool, left: Bool, take: Callable[..., None]) ->
         take(left & ~wrong, "unexplained", "not explained: no reading that was tried holds", rest)
 
 
-def _whole_text(place: Place, token: int) -> bytes | None:
+def _whole_text(place: ComparedState, token: int) -> bytes | None:
     """A complete text of our machine that goes on with a token; ``None`` if none was found."""
     if token in place.machine.vocabulary.eos_ids:
         return place.text

@@ -21,7 +21,7 @@ from explorer.witnesses.asking import ids_of_prefix, statement_of, vocabulary_of
 from explorer.witnesses.engines import ENGINES
 from explorer.witnesses.messages import Refused, Statement
 from explorer.witnesses.process import SECONDS, EngineProcess, shared_process
-from explorer.witnesses.readings import Place
+from explorer.witnesses.readings import ComparedState
 from explorer.witnesses.reasons import reasons_of
 
 DISTRIBUTION = "constraint-explorer"
@@ -133,7 +133,7 @@ def witness_of(
 
 def place_after(
     machine: TokenMachine, constraint: Constraint, prefix: tuple[int, ...]
-) -> tuple[Place, int]:
+) -> tuple[ComparedState, int]:
     """Our state after as much of a prefix as we allow, and the number of those tokens."""
     state = machine.start
     followed = 0
@@ -144,11 +144,11 @@ def place_after(
         state, followed = following, followed + 1
     mask = read_only(unpack(machine.mask(state), len(machine.vocabulary)).copy())
     statement = statement_of(constraint)
-    return Place(constraint, statement, machine, state, prefix[:followed], mask), followed
+    return ComparedState(constraint, statement, machine, state, prefix[:followed], mask), followed
 
 
 def differences(
-    place: Place, process: EngineProcess, theirs: Bool, seconds: float
+    place: ComparedState, process: EngineProcess, theirs: Bool, seconds: float
 ) -> tuple[Disagreement, ...]:
     """The reasons for which an engine's mask differs from ours at a place."""
 
