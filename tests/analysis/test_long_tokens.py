@@ -36,8 +36,7 @@ class Counting(SortedTokens):
 def test_the_work_for_the_nearest_tokens_grows_with_the_length() -> None:
     half = LENGTH // 2
     tokens = (b"a", b"b", b"a" * LENGTH, b"ab" * half, bytes(range(256)))
-    order = sorted(tokens)
-    counting = Counting(tokens, np.array([order.index(data) for data in tokens], np.int32))
+    counting = Counting(trie_of(explorer.Vocabulary.from_bytes(tokens, eos_ids=[5]), None))
     for data in tokens:
         assert counting.nearest(data, np.ones(5, np.bool_), np.zeros(5), 5)
     assert 0 < counting.read < 20 * LENGTH
@@ -79,8 +78,7 @@ def test_the_nearest_tokens_are_those_of_every_prefix() -> None:
     random = np.random.default_rng(0)
     for _ in range(200):
         some = [texts[k] for k in random.integers(0, len(texts), 8)]
-        order = sorted(set(some))
-        tokens = SortedTokens(tuple(some), np.array([order.index(t) for t in some], np.int32))
+        tokens = SortedTokens(trie_of(explorer.Vocabulary.from_bytes(some, eos_ids=[8]), None))
         allowed = random.random(8) < 0.6
         rank = random.random(8)
         for data in (b"", *texts):

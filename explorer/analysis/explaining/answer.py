@@ -14,6 +14,7 @@ one.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
@@ -25,9 +26,13 @@ from explorer.analysis.places.deciding import deciding_parts
 from explorer.analysis.places.spans import MarkedText, SourcePart
 from explorer.analysis.places.widening import Cause, cause_of
 from explorer.analysis.verdict.asked import as_bytes
+from explorer.analysis.verdict.background import ASKED
 from explorer.analysis.verdict.verdict import Stage, Verdict, judge_text
 from explorer.analysis.wording.sentences import Said, message, prose, reason
 from explorer.analysis.wording.words import Names, title, underlined
+from explorer.automata.discovered.discovered import apart
+from explorer.budget import Meter
+from explorer.errors import BudgetExceeded
 from explorer.languages.constraint import Constraint, GivenConstraint
 from explorer.languages.types.source import as_constraint
 
@@ -256,8 +261,12 @@ def explain_text(constraint: GivenConstraint, text: str | bytes) -> TextExplanat
     """
     constraint = as_constraint(constraint)
     data = as_bytes(text)
-    verdict = judge_text(constraint.machine, data)
-    return TextExplanation(verdict, deciding_parts(constraint, verdict), constraint, None)
+    machine = apart(constraint.machine, Meter(ASKED))
+    verdict = judge_text(machine, data)
+    parts: tuple[SourcePart, ...] = ()
+    with suppress(BudgetExceeded):  # The verdict is known; its place in the source is not.
+        parts = deciding_parts(constraint, verdict, machine)
+    return TextExplanation(verdict, parts, constraint, None)
 
 
 _BLUE: Final = "#0072B2"

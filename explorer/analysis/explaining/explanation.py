@@ -10,6 +10,7 @@ milliseconds, `widening` up to four compilations. The searches keep to the expla
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -31,9 +32,10 @@ from explorer.analysis.explaining.searched import (
     unless_stopped,
 )
 from explorer.analysis.places.deciding import deciding_parts
+from explorer.analysis.places.spans import SourcePart
 from explorer.analysis.places.widening import Widening, widen
 from explorer.analysis.verdict.asked import as_bytes, checked_machine, spelled_ids, token_or_text
-from explorer.analysis.verdict.background import BEGINNINGS, Background, background_of
+from explorer.analysis.verdict.background import Background, background_of, measured, sorted_tokens
 from explorer.analysis.verdict.verdict import Move, judge
 from explorer.analysis.wording.words import show_token
 from explorer.arguments import instance, whole_number
@@ -41,6 +43,7 @@ from explorer.automata.machine import NO_ARC
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ExplorerError
 from explorer.tokens.machine import TokenMachine
+from explorer.tokens.walks.trie import after_token, written
 from explorer.tokens.words import DEAD, DONE
 
 __all__ = [
@@ -174,7 +177,7 @@ class Explanation(Answered):
             return ()
         allowed = self.machine.allowed(self.state)
         if self.probabilities is None:
-            rank = self._background.paths.plainness
+            _, rank, _ = measured(self.machine.vocabulary)
         else:
             rank = np.zeros(len(allowed))
             given = np.asarray(self.probabilities, np.float64)[: len(allowed)]
@@ -182,7 +185,7 @@ class Explanation(Answered):
         allowed = allowed.copy()
         if 0 <= self.token < len(allowed):
             allowed[self.token] = False
-        return self._background.sorted_tokens.nearest(
+        return sorted_tokens(self.machine.vocabulary).nearest(
             self.verdict.data or b"", allowed, rank, NEAREST
         )
 
@@ -204,39 +207,24 @@ class Explanation(Answered):
     def _completion(self) -> Completion | BudgetExceeded | None:
         if not self.allowed or self.state < 0:
             return None
-        target = self.machine.step(self.state, self.token)
-        if target is None:
-            return None
-        text = self.verdict.prefix + self.machine.vocabulary.written((self.token,))
-        if target < 0:
+        vocabulary, background = self.machine.vocabulary, self._background
+        text = self.verdict.prefix + vocabulary.written((self.token,))
+        if self.token in vocabulary.eos_ids:
             return Completion((), text, b"")
-        paths = self._background.paths
+        paths, followed = background.paths, background.byte_machine
         try:
-            tokens = paths.completion(self.machine.byte_state(target), paths.meter(self.budget))
+            symbols = written(vocabulary, followed, self.token)
+            here = after_token(followed, self.machine.byte_state(self.state), symbols)
+            tokens = paths.completion(here, paths.meter(self.budget))
+            forced = _forced(background, here)
         except BudgetExceeded as error:
             return error
-        rest = self.machine.vocabulary.written(tokens)
-        end = self.machine.vocabulary.eos_ids[0]
-        return Completion((*tokens, end), text + rest, self._forced(target))
-
-    def _forced(self, state: int) -> bytes:
-        """The bytes with which every text goes on."""
-        byte_machine = self._background.byte_machine
-        if byte_machine.over_tokens:  # What is forced depends on the tokenization.
-            return b""
-        here = self.machine.byte_state(state)
-        forced = bytearray()
-        while not byte_machine.is_accepting(here) and len(forced) < LONGEST_FORCED:
-            following = byte_machine.expected(here)
-            if len(following) != 1:
-                break
-            forced += following
-            here = byte_machine.step(here, following[0])
-        return bytes(forced)
+        rest = vocabulary.written(tokens)
+        return Completion((*tokens, vocabulary.eos_ids[0]), text + rest, forced)
 
     @property
     def _background(self) -> Background:
-        return background_of(self.machine)
+        return background_of(self.machine, self.budget)
 
     # In words.
 
@@ -358,6 +346,21 @@ class Explanation(Answered):
         return values
 
 
+def _forced(background: Background, here: int) -> bytes:
+    """The bytes with which every text goes on from a byte state."""
+    machine = background.byte_machine
+    if machine.over_tokens:  # What is forced depends on the tokenization.
+        return b""
+    forced = bytearray()
+    while not machine.is_accepting(here) and len(forced) < LONGEST_FORCED:
+        following = machine.expected(here)
+        if len(following) != 1:
+            break
+        forced += following
+        here = machine.step(here, following[0])
+    return bytes(forced)
+
+
 def _plain(value: Earlier | SampledOut | OverBudget | None) -> dict[str, object] | None:
     return None if value is None else asdict(value)
 
@@ -411,13 +414,13 @@ def explain(
         instance("probabilities", probabilities, np.ndarray, "an array of probabilities")
     if history is not None:
         instance("history", history, History, "a History")
-    background = background_of(machine)
+    background = background_of(machine, budget)
     state, wanted = whole_number("state", state, None), token_or_text(token)
     if history is not None and machine.vocabulary.letters and history.states[0] == machine.start:
         # The text alone does not say where control tokens are.
         spelled = machine.vocabulary.written(history.tokens)
         text = spelled if LETTER in spelled else text
-    prefix, assumed = _prefix(background, state, text, background.paths.meter(budget, BEGINNINGS))
+    prefix, assumed = _prefix(background, state, text, Meter(budget))
     asked, note = ((wanted,), "") if isinstance(wanted, int) else spelled_ids(machine, wanted)
     index = 0
     here = state
@@ -438,9 +441,12 @@ def explain(
     ends = (known for known in before if here == DONE and known in machine.vocabulary.eos_ids)
     verdict = judge(background, here, asked[index], prefix, next(ends, None))
     same = () if verdict.data is None else background.ids_of(asked[index])
+    parts: tuple[SourcePart, ...] = ()
+    with suppress(BudgetExceeded):  # The verdict is known; its place in the source is not.
+        parts = deciding_parts(machine.constraint, verdict, background.byte_machine)
     return Explanation(
         verdict,
-        deciding_parts(machine.constraint, verdict, background.byte_machine),
+        parts,
         machine.constraint,
         machine.vocabulary,
         machine,

@@ -25,7 +25,7 @@ from explorer.alphabet import character_start, remaining_bytes, show_bytes
 from explorer.analysis.characters.display import show_characters
 from explorer.analysis.characters.kinds import KINDS, kinds_of
 from explorer.analysis.verdict.asked import as_bytes, checked_machine
-from explorer.analysis.verdict.background import BEGINNINGS, Background, background_of
+from explorer.analysis.verdict.background import Background, background_of
 from explorer.analysis.verdict.verdict import STAGES, Stage, control_at
 from explorer.analysis.wording.words import show_wanted
 from explorer.arguments import whole_number
@@ -176,12 +176,12 @@ def explain_all(
         1 id: would end a text that is not complete
         1 id: expects a digit 0-9, offered punctuation
     """
-    background = background_of(checked_machine(machine))
+    background = background_of(checked_machine(machine), budget)
     state = whole_number("state", state, None)
     machine.is_final(state)  # Raises where there is no such state.
     size = len(machine.vocabulary)
     weights = _weights(probabilities, size)
-    tail = _tail(background, state, text, background.paths.meter(budget, BEGINNINGS))
+    tail = _tail(background, state, text, Meter(budget))
     if state == FREE:
         codes = _Codes(np.full(size, _STAGE["allowed"], np.int32), np.full(size, READ, np.int32))
     else:

@@ -22,7 +22,12 @@ from explorer.analysis.places.spans import live_places
 from explorer.analysis.traps.loops import loop_at, loop_remedy
 from explorer.analysis.traps.trap import Trap
 from explorer.analysis.verdict.asked import checked_machine
-from explorer.analysis.verdict.background import BYTES_PER_STATE, Background, background_of
+from explorer.analysis.verdict.background import (
+    BYTES_PER_STATE,
+    Background,
+    background_of,
+    sorted_tokens,
+)
 from explorer.arguments import counted
 from explorer.automata.machine import NO_ARC, Bool, whole_table
 from explorer.automata.rules.pieces import components
@@ -375,7 +380,7 @@ def _byte_by_byte(background: Background, arcs: _ArcsOfStates, meter: Meter) -> 
         if chars.size() > FEW_CHARACTERS:
             continue
         mask = machine.allowed(state)
-        starting_with = background.sorted_tokens.starting_with
+        starting_with = sorted_tokens(machine.vocabulary).starting_with
         for code in (c for low, high in chars.ranges for c in range(low, high + 1)):
             data = chr(code).encode()
             if code in reported or len(data) == 1 or mask[starting_with(data)].any():

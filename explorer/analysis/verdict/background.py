@@ -3,10 +3,10 @@
 `SortedTokens` is the vocabulary in byte order, which finds the allowed tokens that are nearest to a
 masked one.
 
-Computed once per machine and freed with it. Each further explanation then costs the walk of its own
-bytes. The only inputs are the machine over bytes and the vocabulary. A table knows the byte states
-that can be finished; for any other machine they are decided by
-`explorer.tokens.walks.finishing`, once for the machine and all its explanations.
+Of a table it is computed once and freed with it; then each further explanation costs the walk of
+its own bytes. A machine that discovers its states is copied for each question. The only inputs are
+the machine over bytes and the vocabulary. A table knows the byte states that can be finished; for
+any other machine they are decided by `explorer.tokens.walks.finishing`.
 
 `Paths` are shortest paths through the machine: to a state, to a state that allows a token, to the
 end of the text. All are Dijkstra's algorithm over the byte states that the token states stand for.
@@ -38,6 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.analysis.characters.view import Characters
+from explorer.automata.discovered.discovered import apart
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Int32, whole_table
 from explorer.automata.rules.moves import occurs_nowhere
 from explorer.automata.words import shortest_word
@@ -49,7 +50,7 @@ from explorer.tokens.machine import Filtered, TokenMachine, TokenTable, filtered
 from explorer.tokens.walks.failing import fail_words, run, writable_bytes
 from explorer.tokens.walks.finishing import Finishing, finishing_of
 from explorer.tokens.walks.spelling import fewest_tokens
-from explorer.tokens.walks.trie import after_token, single_bytes, trie_of, written
+from explorer.tokens.walks.trie import Trie, after_token, single_bytes, trie_of, word_of, written
 from explorer.tokens.walks.walk import walk_trie
 from explorer.tokens.words import DEAD, NUM_FIXED_CLASSES
 from explorer.vocabulary import Vocabulary
@@ -73,15 +74,15 @@ class SortedTokens:
     """A vocabulary's tokens in byte order, to find those that share a prefix.
 
     Args:
-        tokens: Bytes by id.
-        word_of: int32[ids], the number of each id's bytes in byte order; -1 if it writes none.
+        trie: The trie of its texts.
     """
 
-    def __init__(self, tokens: tuple[bytes | None, ...], word_of: Int32) -> None:
-        text = np.flatnonzero(word_of >= 0)
-        self._ids = text[np.argsort(word_of[text], kind="stable")].astype(np.int32)
+    def __init__(self, trie: Trie) -> None:
+        words = word_of(trie)
+        text = np.flatnonzero(words >= 0)
+        self._ids = text[np.argsort(words[text], kind="stable")].astype(np.int32)
         listed: list[int] = self._ids.tolist()
-        self._data = [tokens[token] or b"" for token in listed]
+        self._data = [trie.tokens[token] or b"" for token in listed]
 
     def starting_with(self, prefix: bytes) -> Int32:
         """The ids whose bytes begin with a prefix, in byte order."""
@@ -132,6 +133,12 @@ class SortedTokens:
         return tuple(nearest)
 
 
+@memo
+def sorted_tokens(vocabulary: Vocabulary) -> SortedTokens:
+    """The vocabulary in byte order."""
+    return SortedTokens(trie_of(vocabulary, None))
+
+
 TOKENS_FIRST: Final = 1 << 32
 """The cost of a token, relative to a byte, where fewest tokens come before fewest bytes."""
 
@@ -143,13 +150,12 @@ STAGE: Final = "The search for a way through the machine"
 BYTES_PER_STATE: Final = 300
 """The approximate memory of a search for each state that it met."""
 
-DISCOVERED: Final = Budget(states=2_000)
+ASKED: Final = Budget(states=100_000, bytes=500_000_000, seconds=1.0)
+"""Default limits on what one question discovers in a machine of its own."""
+
+DISCOVERED: Final = Budget(states=2_000, seconds=1.0)
 """Default limits of a search over a machine that discovers its states: about 50 ms of work, so that
 an explanation does not keep a person waiting."""
-
-BEGINNINGS: Final = Budget(states=100_000)
-"""Default limits of the search for a text to a state of such a machine. All explanations share one
-search, so it takes two seconds once, and nine tenths of the machine's states are left."""
 
 _Ints: TypeAlias = NDArray[np.int64]
 _Floats: TypeAlias = NDArray[np.float64]
@@ -173,7 +179,6 @@ class Background:
         self.byte_machine = byte_machine
         self.trie = trie_of(machine.vocabulary, byte_machine)
         self.characters = Characters(byte_machine)
-        self._tokens = machine.vocabulary.tokens
 
     @property
     def machine(self) -> TokenMachine:
@@ -186,19 +191,10 @@ class Background:
             )
         return machine
 
-    @cached_property
-    def sorted_tokens(self) -> SortedTokens:
-        """The vocabulary in byte order."""
-        is_text = np.array([data is not None for data in self._tokens], np.bool_)
-        return SortedTokens(self._tokens, np.where(is_text, self.word_of, np.int32(-1)))
-
-    @cached_property
+    @property
     def word_of(self) -> Int32:
-        """int32[ids], the word of the trie that each id writes; -1 if it writes no text."""
-        word_of = np.full(len(self._tokens), -1, np.int32)
-        word_of[self.trie.first_id] = np.arange(self.trie.num_words, dtype=np.int32)
-        word_of[self.trie.further_id] = self.trie.further_word
-        return word_of
+        """int32[ids], the word of the trie that each id writes; -1 if it writes nothing."""
+        return word_of(self.trie)
 
     def ids_of(self, token: int) -> tuple[int, ...]:
         """All ids that write the same bytes as a token of text, in order."""
@@ -249,7 +245,10 @@ class Background:
         Returns:
             The bytes; ``None`` where the search would take too long.
         """
-        return writable_bytes(self.trie, self.byte_machine, self.finishing, byte_state, data)
+        try:
+            return writable_bytes(self.trie, self.byte_machine, self.finishing, byte_state, data)
+        except BudgetExceeded:
+            return None
 
     def fail_words(self, byte_state: int, owed: int) -> tuple[Int32, Int32, Int32]:
         """The offset at which each word fails; see `explorer.tokens.walks.failing.fail_words`."""
@@ -409,27 +408,18 @@ class Paths:
             return self._ground.machine.vocabulary.written(search.way_to(state))
 
     def text_of(self, state: int, meter: Meter) -> bytes:
-        """The text that a machine recorded for a token state, else a shortest one to it.
-
-        A machine without a filter records the text that first led to a state; it is given where a
-        shortest one is too far to be searched for.
+        """A shortest text to a token state; that which first led there, of a machine with a filter
+        or one that discovers its states.
 
         Raises:
             BudgetExceeded: The state is further away than the limits allow, and has no record.
         """
         machine = self._ground.machine
-        place = machine.byte_state(state)
-        recording = cast("Filtered", machine)
-        by_record = filtered_of(machine) is not None
-        by_record = by_record or self._ground.byte_machine.least(place) is not None
-        if by_record and (known := recording.text_to(state)) is not None:
-            return known
-        try:
-            return self.text_to(place, meter)
-        except BudgetExceeded:
-            if (known := recording.text_to(state)) is None:
-                raise
-            return known
+        if filtered_of(machine) is not None or self._is_discovered:
+            known = cast("Filtered", machine).text_to(state)
+            if known is not None:
+                return known
+        return self.text_to(machine.byte_state(state), meter)
 
     def after(self, state: int, token: int, meter: Meter) -> tuple[int, ...] | None:
         """The shortest tokens after which a token is allowed.
@@ -548,13 +538,28 @@ class Paths:
         return number_of, columns, ids[columns]
 
 
-@memo
-def background_of(machine: TokenMachine) -> Background:
-    """The background of a token machine, made on first use.
+def background_of(machine: TokenMachine, budget: Budget | None = None) -> Background:
+    """The background for one question about a token machine.
+
+    A closed machine has one for all questions. A machine that discovers its states is copied as it
+    is now, so that a question never discovers states in the machine that decides.
+
+    Args:
+        budget: Limits on what the question discovers, and on its seconds; default `ASKED`.
 
     Raises:
         ExplorerError: The machine has no constraint, so there is nothing to explain.
     """
+    byte_machine = machine.byte_machine
+    if byte_machine is None:
+        raise unconstrained()
+    if whole_table(byte_machine) is not None:
+        return _of_table(machine)
+    return Background(machine, apart(byte_machine, Meter(budget or ASKED)))
+
+
+@memo
+def _of_table(machine: TokenMachine) -> Background:
     byte_machine = machine.byte_machine
     if byte_machine is None:
         raise unconstrained()

@@ -18,6 +18,7 @@ Cost: microseconds, and the length of the text once.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final, Literal, get_args
 
@@ -36,6 +37,7 @@ from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.automata.token_marks import ANY_ID, control_tokens_from
 from explorer.automata.tree.charset import CharSet
 from explorer.automata.words import shortest_word
+from explorer.errors import BudgetExceeded
 from explorer.tokens.control import in_own_letters
 from explorer.tokens.machine import Refusal, filtered_of
 from explorer.tokens.walks.failing import run
@@ -231,9 +233,9 @@ def judge(
         writable = background.writable(byte_state, (data or b"")[: read.byte_offset])
     dead_end = None
     if stage == "dead_end":
-        dead_end = _dead_end(
-            background, after, prefix + (data or vocabulary.letters.get(token, b""))
-        )
+        told = prefix + (data or vocabulary.letters.get(token, b""))
+        with suppress(BudgetExceeded):  # That it is one is known; the evidence is not.
+            dead_end = _dead_end(background, after, told)
     return replace(
         read, stage=stage, token=token, data=data, state=state, writable=writable,
         dead_end=dead_end, ended_by=ended_by, refusal=refusal,

@@ -12,6 +12,7 @@ of its own is built first.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any, Final
 
 import numpy as np
@@ -366,6 +367,12 @@ class LateParts:
             net = parts.laid(net, at, meter)
         return net, parts
 
+    def apart(self) -> LateParts:
+        """A copy that builds further parts by itself."""
+        parts = LateParts(self._root)
+        parts._waiting, parts._order = dict(self._waiting), list(self._order)
+        return parts
+
     def _note(self, program: Program, shift: int) -> None:
         for before, _, node in program.late:
             self._waiting[before + shift] = node
@@ -481,6 +488,11 @@ class Sets:
     def wider(self, state: int) -> None:
         """``None``: its states can be searched."""
         return
+
+    def apart(self, meter: Meter) -> Sets:
+        """A copy; the net is shared, as a part that is built makes a new one."""
+        parts = None if self._parts is None else self._parts.apart()
+        return Sets(self._net, parts, deepcopy(with_room(self._rows, self.num_states + 1)))
 
     def sent(self) -> tuple[Callable[..., Sets], tuple[Any, ...]]:
         """The net, or with unbuilt parts the tree, and the discovered rows."""

@@ -128,6 +128,14 @@ class Kind(Protocol):
         """As `Discovered.wider`."""
         ...
 
+    def apart(self, meter: Meter) -> Kind:
+        """A copy that numbers the same configurations alike and meets further ones by itself.
+
+        Args:
+            meter: As in `apart`, for the machines inside.
+        """
+        ...
+
     def sent(self) -> tuple[Callable[..., Kind], tuple[Any, ...]]:
         """The function that rebuilds the kind in another process, and its arguments."""
         ...
@@ -139,6 +147,7 @@ class Discovered:
     Args:
         kind: The kind of its configurations.
         budget: Limits on all discovered states together, and on the seconds of one question.
+        clock: A running clock for all questions together; by default each has its own.
 
     Example:
         >>> from explorer.automata.discovered.discover import discover
@@ -148,15 +157,34 @@ class Discovered:
         (b'df', 3)
     """
 
-    def __init__(self, kind: Kind, budget: Budget) -> None:
+    def __init__(self, kind: Kind, budget: Budget, clock: Meter | None = None) -> None:
         self._kind = kind
         self._budget = budget
+        self._clock = clock
         self._lock = RLock()
         self._class_of: list[int] = kind.symbol_class.tolist()
         self._start: int | None = None
-        meter = Meter(budget)
+        meter = self._meter()
         while (reason := kind.begin(meter)) != FINISHED:
             self._answer(reason, meter)
+
+    def _meter(self) -> Meter:
+        return self._clock or Meter(self._budget)
+
+    def apart(self, meter: Meter) -> Discovered:
+        """See `apart`."""
+        with self._lock:
+            kind = self._kind.apart(meter)
+        more, states = meter.budget, kind.num_states
+        budget = Budget(
+            states=states + more.states,
+            arcs=states * kind.table.shape[1] + more.arcs,
+            bytes=SHARE * kind.held + more.bytes,
+            seconds=more.seconds,
+        )
+        machine = Discovered(kind, budget, meter.with_sizes(budget))
+        machine._start = self._start
+        return machine
 
     @property
     def kind(self) -> Kind:
@@ -172,7 +200,7 @@ class Discovered:
         """
         if self._start is None:
             with self._lock:
-                self._start = 0 if self._kind.can_start(Meter(self._budget)) else NO_ARC
+                self._start = 0 if self._kind.can_start(self._meter()) else NO_ARC
         return self._start
 
     @property
@@ -262,7 +290,7 @@ class Discovered:
         if state == NO_ARC:
             return None
         with self._lock:
-            return self._kind.least(state, Meter(self._budget))
+            return self._kind.least(state, self._meter())
 
     def wider(self, state: int) -> tuple[ByteMachine, int] | None:
         """A machine with few states, and one of them, that reads all that this one reads from a
@@ -279,7 +307,7 @@ class Discovered:
         with self._lock:
             stack = np.zeros(trie.max_depth + 1, np.int32)
             stack[0] = state
-            meter, again = Meter(self._budget), False
+            meter, again = self._meter(), False
             while (reason := self._kind.visit(trie, stack, again, meter)) != FINISHED:
                 self._answer(reason, meter)
                 again = True
@@ -291,7 +319,7 @@ class Discovered:
             BudgetExceeded: As for `step`.
         """
         with self._lock:
-            meter, again = Meter(self._budget), False
+            meter, again = self._meter(), False
             while (reason := self._kind.set_words(walk, state, words, again)) != FINISHED:
                 if reason == BY_ROWS:
                     return walk.set_from_rows(self, state, words)
@@ -301,7 +329,7 @@ class Discovered:
 
     def _fill(self, state: int, symbol: int = WHOLE_ROW) -> None:
         with self._lock:
-            meter = Meter(self._budget)
+            meter = self._meter()
             while (reason := self._kind.fill(state, symbol, meter)) != FINISHED:
                 self._answer(reason, meter)
 
@@ -325,6 +353,28 @@ class Discovered:
 
     def __repr__(self) -> str:
         return f"Discovered({type(self._kind).__name__}, {self.num_states} states met)"
+
+
+def apart(machine: ByteMachine, meter: Meter) -> ByteMachine:
+    """A machine of the same words to ask questions of, so that they leave no trace in this one.
+
+    It has the same states under the same numbers, and discovers further ones by itself; a machine
+    that discovers nothing is returned itself. Cost: a copy of what was discovered.
+
+    Args:
+        meter: The clock of all questions together, and the sizes that it may discover.
+
+    Example:
+        >>> from explorer.automata.discovered.discover import discover
+        >>> from explorer.languages.regex import parse
+        >>> machine = discover(parse("(foo){0,4000}d").root, Budget())
+        >>> asked = apart(machine, Meter())
+        >>> asked.step(asked.step(asked.start, ord("f")), ord("o"))
+        3
+        >>> machine.num_states
+        1
+    """
+    return machine.apart(meter) if isinstance(machine, Discovered) else machine
 
 
 def _received(make: Callable[..., Kind], arguments: tuple[Any, ...], budget: Budget) -> Discovered:

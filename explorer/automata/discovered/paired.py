@@ -33,7 +33,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from explorer.alphabet import NUM_BYTES
-from explorer.automata.discovered.discovered import Discovered
+from explorer.automata.discovered.discovered import Discovered, apart
 from explorer.automata.discovered.whole_rows import WholeRows, joint_classes
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa, Stacks
 from explorer.automata.tree.nodes import Intersect, Machine, Node, Rules, Subtract, inside, walk
@@ -318,6 +318,14 @@ class Paired(WholeRows[tuple[int, int]]):
         if wider is None and self._operation == "both":
             return self._right.wider(right)
         return wider
+
+    def apart(self, meter: Meter) -> Paired:
+        """A copy over copies of both machines."""
+        halves = apart(self._left, meter), apart(self._right, meter)
+        copy = Paired(*halves, self._operation, tuple(self._met))
+        copy.table, copy._rows = self.table.copy(), dict(self._rows)
+        copy._finishes, copy._is_deep = dict(self._finishes), self._is_deep
+        return copy
 
     def sent(self) -> tuple[Callable[..., Paired], tuple[Any, ...]]:
         """The machines, and the pairs that were met."""

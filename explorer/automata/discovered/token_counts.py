@@ -20,13 +20,13 @@ Cost: some microseconds for each way and class of bytes, in Python, once for eac
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
 
 from explorer.alphabet import NUM_BYTES
-from explorer.automata.discovered.discovered import Discovered
+from explorer.automata.discovered.discovered import Discovered, apart
 from explorer.automata.discovered.whole_rows import WholeRows, joint_classes
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine
 from explorer.automata.tree.build import speaks_of_tokens
@@ -210,6 +210,13 @@ class CountingTokens(WholeRows[_Reached]):
     def _is_used_up(self, way: _Way) -> bool:
         most = self._graph.arcs[way[0]].most
         return most != UNLIMITED and way[2] > 2 * most
+
+    def apart(self, meter: Meter) -> CountingTokens:
+        """A copy over copies of the machines of the parts."""
+        machines = tuple(apart(machine, meter) for machine in self._graph.machines)
+        copy = CountingTokens(replace(self._graph, machines=machines), tuple(self._met))
+        copy.table = self.table.copy()
+        return copy
 
     def sent(self) -> tuple[Callable[..., CountingTokens], tuple[Any, ...]]:
         """The constructor and its arguments, the graph and the states met so far."""

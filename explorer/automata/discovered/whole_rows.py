@@ -64,6 +64,10 @@ class WholeRows(ABC, Generic[K]):
         """bool[256], the bytes that some word may hold."""
 
     @abstractmethod
+    def apart(self, meter: Meter) -> WholeRows[K]:
+        """As `explorer.automata.discovered.discovered.Kind.apart`."""
+
+    @abstractmethod
     def sent(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         """The function that rebuilds the kind in another process, and its arguments."""
 

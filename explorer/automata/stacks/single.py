@@ -501,6 +501,12 @@ class SingleStack:
         """``None``: its states can be searched."""
         return
 
+    def apart(self, meter: Meter) -> SingleStack:
+        """A copy; cached walks are shared, as they depend on no stack."""
+        copy = SingleStack(self.network, self._ways, deepcopy(self._met))
+        copy._trie, copy._above = self._trie, dict(self._above)
+        return copy
+
     def sent(self) -> tuple[Callable[..., SingleStack], tuple[Any, ...]]:
         """The constructor and its arguments: the network, its moves, and a copy of the tables."""
         return SingleStack, (self.network, self._ways, deepcopy(self._met))

@@ -25,7 +25,6 @@ Cost: some tens of microseconds per configuration, in Python;
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import deepcopy
 from typing import Any, Final
 
 from explorer.automata.discovered.whole_rows import WholeRows
@@ -81,6 +80,13 @@ class StackNodes:
         else:
             first = known[0]
         return list(range(first, first + len(members)))
+
+    def copy(self) -> StackNodes:
+        """The same nodes, to which others can be added."""
+        nodes = StackNodes()
+        nodes.returns, nodes._numbers = list(self.returns), dict(self._numbers)
+        nodes.held = self.held
+        return nodes
 
     @property
     def _count(self) -> int:
@@ -294,6 +300,12 @@ class ManyStacks(WholeRows[Configuration]):
         meter.check(STAGE, states=count, arcs=cells, bytes=held + 4 * cells)
         return row
 
+    def apart(self, meter: Meter) -> ManyStacks:
+        """A copy."""
+        copy = ManyStacks(self.network, self._nodes.copy(), tuple(self._met))
+        copy.table, copy._accepting = self.table.copy(), dict(self._accepting)
+        return copy
+
     def sent(self) -> tuple[Callable[..., ManyStacks], tuple[Any, ...]]:
         """The constructor and its arguments: the network, and the nodes and configurations."""
-        return ManyStacks, (self.network, deepcopy(self._nodes), tuple(self._met))
+        return ManyStacks, (self.network, self._nodes.copy(), tuple(self._met))

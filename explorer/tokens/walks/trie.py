@@ -220,6 +220,16 @@ def _made(
 
 
 @memo
+def word_of(trie: Trie) -> Int32:
+    """int32[ids], the word that each id writes; −1 if it writes nothing."""
+    words = np.full(trie.num_tokens, -1, np.int32)
+    words[trie.first_id] = np.arange(trie.num_words, dtype=np.int32)
+    words[trie.further_id] = trie.further_word
+    words.flags.writeable = False
+    return words
+
+
+@memo
 def single_bytes(trie: Trie) -> Bool:
     """The bytes that are tokens by themselves: bool[256]."""
     at_hand = np.zeros(NUM_TOKEN_SYMBOLS, np.bool_)

@@ -34,7 +34,7 @@ import numpy as np
 
 from explorer.alphabet import NUM_BYTES, ONCE_ENDLESS, ONCE_FEW, ONCE_MANY, ONCE_SOME
 from explorer.automata.construction.rows import FINISHED, WHOLE_ROW, missing
-from explorer.automata.discovered.discovered import Discovered
+from explorer.automata.discovered.discovered import Discovered, apart
 from explorer.automata.discovered.whole_rows import WholeRows, joint_classes
 from explorer.automata.machine import (
     NO_ARC,
@@ -149,6 +149,16 @@ class Unmarked(WholeRows[frozenset[int]]):
     def accepting(self, state: int) -> bool:
         """Whether the text may end."""
         return any(map(self._marked.is_accepting, self._met[state]))
+
+    def apart(self, meter: Meter) -> Unmarked:
+        """A copy over a copy of the machine."""
+        return self.over(apart(self._marked, meter))
+
+    def over(self, marked: ByteMachine) -> Unmarked:
+        """A copy over a machine with the same states."""
+        copy = Unmarked(marked, tuple(self._met))
+        copy.table = self.table.copy()
+        return copy
 
     def sent(self) -> tuple[Callable[..., Unmarked], tuple[Any, ...]]:
         """The machine and the sets that were met."""
@@ -546,6 +556,13 @@ class ItemsOnce(WholeRows[OncePlace]):
                 yield at
             else:
                 yield from self._repeating(trie, there, at, meter)
+
+    def apart(self, meter: Meter) -> ItemsOnce:
+        """A copy over copies of the machines."""
+        marked, free = apart(self._marked, meter), apart(self._free, meter)
+        copy = ItemsOnce(marked, free, tuple(self._met), self._sets.over(marked))
+        copy.table, copy._held = self.table.copy(), self._held
+        return copy
 
     def sent(self) -> tuple[Callable[..., ItemsOnce], tuple[Any, ...]]:
         """The machines, and the configurations that were met."""
