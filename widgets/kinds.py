@@ -168,14 +168,17 @@ COMPRESSION: Final = "zlib"
 _PERSON: Final = "Write a JSON record of a person on one line.\n"
 _LINES: Final = "Write a record of a person.\n"
 
-_CLASS: Final = """from pydantic import BaseModel, Field
-
-class Character(BaseModel):
-    name: Annotated[str, Field(pattern="^[A-Z][a-z]{2,8}( [A-Z][a-z]{2,8})?$")]
-    house: Literal["Gryffindor", "Hufflepuff", "Ravenclaw", "Slytherin"]
-    year: Annotated[int, Field(ge=1, le=7)]
-    pets: Annotated[list[Literal["owl", "cat", "toad", "rat"]], Field(max_length=2)] = []
-"""
+_PUPIL: Final = """{
+  "type": "object",
+  "properties": {
+    "name": {"type": "string", "pattern": "^[A-Z][a-z]{2,8}( [A-Z][a-z]{2,8})?$"},
+    "house": {"enum": ["Gryffindor", "Hufflepuff", "Ravenclaw", "Slytherin"]},
+    "year": {"type": "integer", "minimum": 1, "maximum": 7},
+    "pets": {"type": "array", "items": {"enum": ["owl", "cat", "toad", "rat"]}, "maxItems": 2}
+  },
+  "required": ["name", "house", "year"],
+  "additionalProperties": false
+}"""
 
 _TEMPLATE: Final = r"""template("Name: {name}\nHouse: {house}\nYear: {year}\nPets: {pets}\n",
     name=gen(regex="[A-Z][a-z]{2,8}"),
@@ -300,8 +303,7 @@ EXAMPLES: Final = (
         r"Year: [1-7]\nPets: (none|(owl|cat|toad|rat)(, (owl|cat|toad|rat))?)\n",
         _LINES,
     ),
-    Preset("Harry Potter (pydantic)", "Python type", _CLASS, _PERSON),
-    Preset("Harry Potter (Python call)", "Python calls", _CLASS, _PERSON),
+    Preset("Harry Potter (JSON Schema)", "JSON Schema", _PUPIL, _PERSON),
     Preset("Harry Potter (template)", "template", _TEMPLATE, _LINES),
     Preset("Harry Potter (interleaved)", "template", _INTERLEAVED, "At school. "),
     Preset("Pink Floyd single (regex)", "regex", _SINGLE_PATTERN, _SINGLES),

@@ -32,14 +32,6 @@ WRONG = [
         ('    "level": {"type": "int"},', '"type": "int"'),
     ),
     (
-        "Harry Potter (pydantic)", ("Literal[", "Literl["),
-        ('    house: Literl["Gryffindor", "Hufflepuff", "Ravenclaw", "Slytherin"]', "Literl"),
-    ),
-    (
-        "Harry Potter (Python call)", ("le=7", "le=seven"),
-        ("    year: Annotated[int, Field(ge=1, le=seven)]", "seven"),
-    ),
-    (
         "Harry Potter (template)", ('"[1-7]"', '"[1-7"'),
         ('    year=gen(regex="[1-7"),', "["),
     ),

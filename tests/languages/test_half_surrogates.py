@@ -50,7 +50,6 @@ GIVEN: dict[str, Callable[[], object]] = {
     "type as Python": lambda: from_type(_literal(), style="python"),
     "written template": lambda: read("template", r'template("\ud800{x}", x=regex("a"))'),
     "expression": lambda: read("template", f'template("{HALF}")'),
-    "declared type": lambda: read("Python type", f"int  # {HALF}"),
     "--regex": lambda: command_line("--regex", f"a|{HALF}"),
     "--choice": lambda: command_line("--choice", HALF),
     "--template": lambda: command_line("--template", HALF),

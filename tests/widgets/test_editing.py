@@ -295,13 +295,6 @@ class Patient(BaseModel):
     name: str = Field(max_length=3)
 
 
-DECLARED = """from pydantic import BaseModel
-
-class Patient(BaseModel):
-    name: str
-"""
-
-
 @pytest.mark.parametrize(
     ("text", "wanted", "remark"),
     [
@@ -325,18 +318,6 @@ def test_the_change_of_a_type_is_shown_beside_its_name(
     assert made.editor["text"] == "from_type(Patient)"
     assert made.editor["remark"] == remark
     assert page.ask("why", token=token, k=k)["explanation"]["allowed"]
-    made.close()
-
-
-def test_an_edit_keeps_the_options_of_a_type(worker: CompileWorker) -> None:
-    made = Explorer(load_model("tiny"), from_type(Patient, whitespace="flexible"))
-    made.shown.editing.worker = worker
-    page = Page(made)
-    assert page.answer(page.tell("edit", kind="Python type", text=DECLARED, prompt=""))["ok"]
-    assert made.editor["remark"] == "whitespace='flexible'"
-    constraint = made.session.constraint
-    assert constraint is not None
-    assert constraint.accepts('{ "name": "Maria" }')
     made.close()
 
 

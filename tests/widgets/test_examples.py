@@ -208,7 +208,7 @@ def test_the_pydantic_character_is_the_schema_in_the_list() -> None:
         year: Annotated[int, Field(ge=1, le=7)]
         pets: Annotated[list[Literal["owl", "cat", "toad", "rat"]], Field(max_length=2)] = []
 
-    listed = next(one for one in kinds.EXAMPLES if one.name == "Harry Potter (pydantic)")
+    listed = next(one for one in kinds.EXAMPLES if one.name == "Harry Potter (JSON Schema)")
     assert explorer.from_type(Character).equivalent(
         kinds.constraint_of_kind(listed.kind, listed.text)
     )
@@ -217,7 +217,7 @@ def test_the_pydantic_character_is_the_schema_in_the_list() -> None:
 def test_the_editor_takes_types_and_templates() -> None:
     lm = explorer.load_model("tiny")
     page = Page(Explorer(cursor=Cursor(explorer.Session(lm, explorer.regex("a"), "x"))))
-    for name in ("Harry Potter (pydantic)", "Harry Potter (template)"):
+    for name in ("Harry Potter (JSON Schema)", "Harry Potter (template)"):
         one = next(one for one in kinds.EXAMPLES if one.name == name)
         assert page.answer(page.edit(one.text, kind=one.kind, preset=one.name))["ok"]
         editor: Any = page.made.editor

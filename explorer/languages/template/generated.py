@@ -17,7 +17,7 @@ from explorer.languages.template.limited import Limited
 from explorer.languages.template.many import Many
 from explorer.languages.template.source import Template, fields_of
 from explorer.languages.template.until import Until, UntilMatch
-from explorer.languages.types.source import CallType, JsonType
+from explorer.languages.types.source import typed
 
 _ANY_TEXT: Final = "(?s).*"
 
@@ -77,24 +77,6 @@ def _schema(value: object) -> Source:
     return json_schema(cast("type[Any]", value)).source
 
 
-def typed(described: object, *, style: object = "json") -> Source:
-    """The source of a type, or of a text that declares one, as in the editor.
-
-    Args:
-        described: The type, or class statements and an expression in a str.
-        style: As for `from_type`.
-
-    Raises:
-        ConstraintError: The type cannot be followed exactly, or the text does not declare a type.
-    """
-    if style not in ("json", "python"):
-        raise wrong(
-            "style", style, "a style", remedy='Write "json" or "python".', error=ConstraintError
-        )
-    kind = JsonType if style == "json" else CallType
-    return kind.read(described) if isinstance(described, str) else kind.of(described)
-
-
 KINDS: Final[Mapping[str, Callable[[object], Source]]] = {
     "regex": lambda value: _pattern("regex", value),
     "choices": choices,
@@ -152,6 +134,5 @@ def templated(text: object, places: Places = (), written: str = "", /, **parts: 
 _PART = 'Give regex("..."), gen(stop="..."), choice([...]) or another constraint.'
 
 constructor("gen", generated)
-constructor("from_type", typed)
 constructor("many", repeated)
 constructor("template", templated, located=True)

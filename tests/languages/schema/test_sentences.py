@@ -196,7 +196,6 @@ def test_where_the_text_may_end_it_is_said(
         ("template", "Hi {n}", "Perhaps you forgot a comma?\n"),
         ("template", "Hi {n}", 'such as template("Hi {name}", name=gen(regex="[a-z]+")).'),
         ("template", "'{x}'", 'such as template("Hi {name}"'),
-        ("Python type", "class P:\n    x: int", 'such as "class Point(BaseModel):", or "@datacl'),
     ],
 )
 def test_a_notation_is_shown_by_example(kind: str, text: str, said: str) -> None:
@@ -209,7 +208,7 @@ def test_a_notation_is_shown_by_example(kind: str, text: str, said: str) -> None
 
 @pytest.mark.parametrize("described", [bytes, Any], ids=["bytes", "Any"])
 def test_a_type_without_texts_is_refused_with_what_there_is(described: Any) -> None:
-    with pytest.raises(ConstraintError, match="Use str, int, float, bool, None, a container"):
+    with pytest.raises(ConstraintError, match="Use dataclasses, pydantic models"):
         explorer.from_type(described, style="python")
 
 

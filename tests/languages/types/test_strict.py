@@ -12,12 +12,8 @@ from pydantic import BaseModel, Field, StrictInt
 
 import explorer
 from explorer.errors import ConstraintError
-from tests.languages.sampling import sampled
-from tests.languages.types.kinds import KINDS
 
 STRICT = pydantic.ConfigDict(strict=True)
-Alias = typing_extensions.TypeAliasType("Alias", int)
-Nested = typing_extensions.TypeAliasType("Nested", "list[Nested] | int")
 
 
 class Fields(typing_extensions.TypedDict):
@@ -30,9 +26,8 @@ class Point:
 
 
 class Lax(BaseModel):
-    a: Alias = 1
-    b: Alias = 1
-    nested: Nested = 1
+    a: int = 1
+    b: list[int] = []
     fields: Fields = {"n": 1}
     named: Literal[1] = 1
     point: Point = Point(1)
@@ -41,13 +36,6 @@ class Lax(BaseModel):
 
 class Strict(Lax):
     model_config = STRICT
-
-    lax: Lax = Lax()
-
-
-class Both(BaseModel):
-    lax: Lax = Lax()
-    strict: Strict = Strict()
 
 
 @pydantic.dataclasses.dataclass(config=STRICT)
@@ -62,7 +50,7 @@ class StrictFields(typing_extensions.TypedDict):
 
 WHOLE = ("1", "1.0", "1e0", "10E-1", "-0", "-0.0", "36893488147419103232", "1.5")
 MEMBERS = (
-    '{"a":1}', '{"a":1.0}', '{"b":1e0}', '{"nested":[[1],1]}', '{"nested":[[1.0]]}',
+    '{"a":1}', '{"a":1.0}', '{"b":[1]}', '{"b":[1e0]}',
     '{"fields":{"n":1}}', '{"fields":{"n":1.0}}', '{"named":1.0}', '{"point":{"x":1.0}}',
     '{"keys":{"1":1}}', '{"keys":{"1":1.0}}', '{"keys":{"1":null}}',
 )  # fmt: skip
@@ -76,9 +64,8 @@ STRICTNESS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "keys": (dict[StrictInt, bool], ('{"1":true}', '{"one":true}')),
     "dataclass": (StrictPoint, ('{"x":1}', '{"x":1.0}')),
     "TypedDict": (StrictFields, ('{"n":1}', '{"n":1.0}')),
-    "model": (Strict, (*MEMBERS, *(f'{{"lax":{text}}}' for text in MEMBERS))),
+    "model": (Strict, MEMBERS),
     "lax model": (Lax, MEMBERS),
-    "both": (Both, tuple(f'{{"{k}":{text}}}' for k in ("lax", "strict") for text in MEMBERS)),
 }
 
 
@@ -97,17 +84,6 @@ def test_accepts_and_parse_agree_with_pydantic(name: str) -> None:
             assert constraint.accepts(text), text
             assert constraint.parse(text) == value
     assert constraint.source.warnings() == ()
-
-
-@pytest.mark.parametrize("name", KINDS)
-def test_what_a_strict_model_accepts_pydantic_reads(name: str) -> None:
-    made: Any = pydantic.create_model("Made", __config__=STRICT, value=(KINDS[name][0], ...))
-    constraint = explorer.from_type(made, max_depth=1)
-    for text in sampled(constraint.dfa, 20):
-        try:
-            made.model_validate_json(text)
-        except pydantic.ValidationError as error:  # Of 2 ** 70 written "….0" in a lax class.
-            assert {each["type"] for each in error.errors()} == {"int_parsing_size"}
 
 
 def test_a_reason_names_the_type_and_the_schema_is_a_schema() -> None:

@@ -22,8 +22,8 @@ _DAY: Final = (
 )
 _LEAP: Final = r"(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)"
 DATE: Final = rf"(?:[0-9]{{4}}-{_DAY}|{_LEAP}-02-29)"
-_CLOCK: Final = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?"
-_ZONE: Final = r"(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
+CLOCK: Final = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?"
+ZONE: Final = r"(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
 
 
 def _leap_second() -> str:
@@ -42,7 +42,7 @@ def _leap_second() -> str:
     return "|".join(ways)
 
 
-TIME: Final = rf"(?:{_CLOCK}{_ZONE}|{_leap_second()})"
+TIME: Final = rf"(?:{CLOCK}{ZONE}|{_leap_second()})"
 
 _OCTET: Final = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 IPV4: Final = rf"{_OCTET}(?:\.{_OCTET}){{3}}"
