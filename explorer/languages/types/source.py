@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Final, Literal, NewType, Self, cast, get_args
+from typing import Any, ClassVar, Final, Literal, NewType, Self, TypeVar, cast, get_args
 
 from explorer.arguments import instance, plain, shown, whole_number, wrong
 from explorer.automata.tree.nodes import Node, Source, Written
@@ -239,16 +239,20 @@ def typed(described: object, *, style: object = "json", **options: Any) -> JsonT
         raise wrong(
             "style", style, "a style", remedy='Write "json" or "python".', error=ConstraintError
         )
-    if callable(described) and not (is_type(described) or isinstance(described, NewType)):
-        raise wrong("described", described, "a type", error=ConstraintError, remedy=_OF_A_FUNCTION)
+    is_function = callable(described) and not (is_type(described) or isinstance(described, NewType))
+    if is_function or isinstance(described, _DATA):
+        given = cast("object", described)
+        raise wrong(
+            "described", given, "a type", error=ConstraintError,
+            remedy="Give a type such as list[int], a dataclass or a TypedDict; for a function, the "
+            'type of what it returns: typing.get_type_hints(f)["return"].',
+        )  # fmt: skip
     kind = JsonType if style == "json" else CallType
     return kind.of(described, **options)
 
 
-_OF_A_FUNCTION: Final = (
-    "Give the type of what the function returns, such as "
-    'typing.get_type_hints(f)["return"], or a dataclass of its parameters.'
-)
+_DATA: Final = (dict, list, tuple, set, frozenset, bytes, int, float, complex, TypeVar)
+"""Plain data, and a variable, in place of a type: ``[int]``."""
 
 
 def as_constraint(given: object) -> Constraint:

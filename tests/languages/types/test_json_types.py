@@ -127,11 +127,9 @@ def test_a_session_writes_an_instance(lazy: bool) -> None:
     assert session.finished or lazy
 
 
-@pytest.mark.parametrize("described", [{"a": int}, [int], 3, dict[float, int]], ids=str)
-def test_data_and_keys_that_are_no_texts_are_refused(described: Any) -> None:
-    with pytest.raises(ConstraintError, match=r"cannot be written|are texts in JSON") as caught:
-        explorer.from_type(described)
-    assert caught.value.remedy.startswith("Use")
+def test_keys_that_are_no_texts_are_refused() -> None:
+    with pytest.raises(ConstraintError, match="are texts in JSON"):
+        explorer.from_type(dict[float, int])
 
 
 @pytest.mark.parametrize(
