@@ -151,7 +151,7 @@ class Calls:
         return described.__name__
 
 
-def value_of(node: ast.expr, names: Mapping[str, Any]) -> object:
+def constructed(node: ast.expr, names: Mapping[str, Any]) -> object:
     """The value of a syntax tree.
 
     Args:
@@ -163,16 +163,18 @@ def value_of(node: ast.expr, names: Mapping[str, Any]) -> object:
     """
     match node:
         case ast.Call(func=ast.Name(id=name), args=[], keywords=keywords):
-            return names[name](**{str(each.arg): value_of(each.value, names) for each in keywords})
+            return names[name](
+                **{str(each.arg): constructed(each.value, names) for each in keywords}
+            )
         case ast.Attribute(value=ast.Name(id=name), attr=member):
             return names[name][member]
         case ast.List(elts=items):
-            return [value_of(each, names) for each in items]
+            return [constructed(each, names) for each in items]
         case ast.Tuple(elts=items):
-            return tuple(value_of(each, names) for each in items)
+            return tuple(constructed(each, names) for each in items)
         case ast.Dict(keys=keys, values=values):
             pairs = zip(cast("list[ast.expr]", keys), values, strict=True)
-            return {value_of(key, names): value_of(value, names) for key, value in pairs}
+            return {constructed(key, names): constructed(value, names) for key, value in pairs}
         case _:
             return ast.literal_eval(node)
 

@@ -163,7 +163,7 @@ class CallType(DescribedType):
                 remedy='Parse with from_type(T, style="python").',
             )
         try:
-            return calls.value_of(ast.parse(data.decode(), mode="eval").body, self.names)
+            return calls.constructed(ast.parse(data.decode(), mode="eval").body, self.names)
         except Exception as error:  # From the type's own constructor, or Python's limits.
             raise ConstraintError(
                 f"The text is Python for {self.name}, but its own checks refuse it: {error}",
