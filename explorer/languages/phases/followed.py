@@ -1,4 +1,4 @@
-"""The division of a text into the marked parts of its source: phases, and the parts of tags.
+"""The division of a text into the parts of its source: phases, parts of tags, parts of templates.
 
 The syntax tree of a source with marked nodes becomes a small automaton. Its arcs are the *pieces*
 between the borders of marked nodes, each a machine of its own; an ε-arc that crosses a border is
@@ -6,8 +6,8 @@ labelled with it. A text follows all paths at once: a *place* is a piece and the
 machine.
 
 Where a text can be divided in several ways, each piece from the left takes the longest stretch with
-which the rest still fits, as in a template; free text before a tag takes the shortest. Control
-tokens at the borders leave only one way.
+which the rest still fits, as greedy quantifiers do; free text before a tag takes the shortest.
+Control tokens at the borders leave only one way.
 
 A configuration (`explorer.languages.written.configuration`) cannot say where past phases began and
 ended: texts that lead to the same points share it. And its program holds whole machines, while a
@@ -34,7 +34,7 @@ START: Final = 0
 END: Final = 1
 
 MOST_COPIES: Final = 32
-"""The most copies of a repetition that are written out; a longer one becomes a loop."""
+"""The most copies of a repetition that are written out by default; a longer one becomes a loop."""
 
 Border = tuple[bool, int]
 """A border of a marked part: whether it begins there, and its number."""
@@ -133,16 +133,23 @@ class PartNet:
     Args:
         tree: The tree.
         marks: The marks of a node, the outermost first; ``None`` for a node without any in it.
+        copies: The most copies of a repetition that are written out; a longer one becomes a loop.
 
     Attributes:
         phases: The marked parts, in the order of the tree; one that stands twice is listed twice.
         pieces: The pieces, in the order of the tree.
     """
 
-    def __init__(self, tree: Node, marks: Callable[[Node], Sequence[PartMark] | None]) -> None:
+    def __init__(
+        self,
+        tree: Node,
+        marks: Callable[[Node], Sequence[PartMark] | None],
+        copies: int = MOST_COPIES,
+    ) -> None:
         self.phases: list[PartMark] = []
         self.pieces: list[Piece] = []
         self._marks = marks
+        self._copies = copies
         self._leaving: dict[int, list[int]] = {}
         self._silent: dict[int, list[tuple[int, Border | None]]] = {}
         self._states = 2
@@ -211,11 +218,11 @@ class PartNet:
                 self.pieces.append(Piece(self._machines[id(node)], after, inside, is_short))
 
     def _repeat(self, node: Repeat, before: int, after: int, inside: tuple[int, ...]) -> None:
-        minimum, maximum = min(node.minimum, MOST_COPIES), node.maximum
+        minimum, maximum = min(node.minimum, self._copies), node.maximum
         here = before
         for _ in range(minimum):
             self._lay(node.body, here, here := self._fresh(), inside)
-        if maximum is None or maximum > MOST_COPIES:
+        if maximum is None or maximum > self._copies:
             self._move(here, loop := self._fresh())
             self._lay(node.body, loop, again := self._fresh(), inside)
             self._move(again, loop)
@@ -329,7 +336,7 @@ class PartNet:
         for at, goals in enumerate(self._goals(layers, data, whole=whole)):
             if here not in goals or self._is_short(here):
                 exits = self._opening(START) if here is None else self._exits(here)
-                for there, crossed in self._way(exits, goals, set()):
+                for there, crossed in self._way(exits, goals):
                     here = there
                     for begins, number in crossed:
                         if begins:
@@ -354,11 +361,15 @@ class PartNet:
                 goal = set[Place]([ENDED] if whole else places)
             goals.append(goal)
             alive = set(goal)
-            more = True
-            while more:  # Add the places from which a goal is reached without reading.
-                left = (place for place in places if place not in alive)
-                more = {place for place in left if alive & self._exits(place).keys()}
-                alive |= more
+            before: dict[Place, list[Place]] = {}
+            for place in places:
+                for there in self._exits(place):
+                    before.setdefault(there, []).append(place)
+            waiting = [*goal]
+            for there in waiting:  # The places from which a goal is reached without reading.
+                more = [place for place in before.get(there, ()) if place not in alive]
+                alive.update(more)
+                waiting += more
         goals.reverse()
         return goals
 
@@ -367,17 +378,37 @@ class PartNet:
         return place not in (None, ENDED) and self.pieces[place[0]].is_short
 
     def _way(
-        self, exits: Mapping[Place, tuple[Border, ...]], goals: set[Place], seen: set[Place]
+        self, exits: Mapping[Place, tuple[Border, ...]], goals: set[Place]
     ) -> list[tuple[Place, tuple[Border, ...]]]:
-        """The first path without reading to a goal, beyond short pieces; empty if there is none."""
-        for there, borders in exits.items():
-            if there in seen:
-                continue
-            seen.add(there)
-            stays = there in goals and not self._is_short(there)
-            rest = [] if stays else self._way(self._exits(there), goals, seen)
-            if rest or there in goals:
-                return [(there, borders), *rest]
+        """A path without reading to a goal, beyond short pieces; empty if there is none.
+
+        A goal at once comes before one that is reached through pieces without text.
+        """
+
+        def ordered(
+            exits: Mapping[Place, tuple[Border, ...]],
+        ) -> Iterator[tuple[Place, tuple[Border, ...]]]:
+            return iter(sorted(exits.items(), key=lambda each: not stays(each[0])))
+
+        def stays(place: Place) -> bool:
+            return place in goals and not self._is_short(place)
+
+        seen: set[Place] = set()
+        path: list[tuple[Place, tuple[Border, ...]]] = []
+        branches = [ordered(exits)]
+        while branches:
+            found = next(branches[-1], None)
+            if found is None:
+                branches.pop()
+                if not path or path[-1][0] in goals:
+                    return path
+                path.pop()
+            elif found[0] not in seen:
+                seen.add(found[0])
+                path.append(found)
+                if stays(found[0]):
+                    return path
+                branches.append(ordered(self._exits(found[0])))
         return []
 
     def names_along(self, data: bytes) -> tuple[tuple[str, ...], ...]:
@@ -437,6 +468,36 @@ def phase_net(source: Source) -> PartNet:
         return made
 
     return PartNet(source.tree, marks)
+
+
+@lru_cache(maxsize=16)
+def _part_net(source: Source, copies: int) -> PartNet:
+    whole: set[int] = set()  # The nodes of parts, which are not looked into.
+
+    def marks(node: Node) -> Sequence[PartMark] | None:
+        if isinstance(node, Written) and node.child is not None:
+            whole.add(id(node.body))
+            return [PartMark("value")]
+        return None if id(node) in whole else ()
+
+    return PartNet(source.tree, marks, copies)
+
+
+def stretches(source: Source, data: bytes, copies: int = MOST_COPIES) -> list[bytes]:
+    """The stretches of a word that belong to the children of a source, in the order of the text.
+
+    Args:
+        data: A word of the source.
+        copies: The most copies of a repetition that are told apart from more.
+
+    Example:
+        >>> from explorer import regex, template
+        >>> pair = template("{x} {y}", x=regex("[a-z ]+"), y=regex("[a-z ]+"))
+        >>> stretches(pair.source, b"a b c")
+        [b'a b', b'c']
+    """
+    whole = _part_net(source, copies).division(data, whole=True)
+    return [] if whole is None else [data[each.begin : each.end] for each in whole.inside]
 
 
 def parsed_word(source: Source, data: bytes) -> object:

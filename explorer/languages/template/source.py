@@ -10,17 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import ClassVar, Final, Self
 
 from explorer.alphabet import in_quotes
 from explorer.arguments import check_whole_characters, instance
-from explorer.automata.discovered.discover import small_or_discovered
 from explorer.automata.tree.nodes import Concat, Empty, Node, Source, Written, letters
 from explorer.errors import ConstraintError, Located
+from explorer.languages.phases.followed import stretches
 from explorer.languages.sources.registry import register
 from explorer.languages.template.expression import places_in, read_expression
-from explorer.languages.template.many import Piece, split
 
 MOST_SHOWN: Final = 24
 """The most characters of a fixed text in the label of its place."""
@@ -96,21 +94,10 @@ class Template(Source):
         """The parsed value of each part by name.
 
         Where a text can be divided in several ways, each part from the left takes the longest
-        stretch with which the rest still fits (`explorer.languages.template.many`).
+        stretch with which the rest still fits (`explorer.languages.phases.followed`).
         """
-        stretches = split(self._pieces, data)[1::2]
-        return {
-            name: part.parse(stretch)
-            for name, part, stretch in zip(self.names, self.parts, stretches, strict=True)
-        }
-
-    @cached_property
-    def _pieces(self) -> list[Piece]:
-        """Fixed texts at the even places, the machines of the parts at the odd ones."""
-        pieces: list[Piece] = [self.fixed[0].encode()]
-        for part, after in zip(self.parts, self.fixed[1:], strict=True):
-            pieces += [small_or_discovered(part.tree), after.encode()]
-        return pieces
+        named = zip(self.names, self.parts, stretches(self, data), strict=True)
+        return {name: part.parse(stretch) for name, part, stretch in named}
 
     def fields(self) -> dict[str, object]:
         """The text with the names of the parts."""

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import explorer
-from explorer.languages.template.many import split
 
 PARTS = ("a*", "[ab]+", "b?", "(ab)*", "a|ab|abc", "[abc]{0,2}")
 
@@ -81,14 +80,15 @@ def test_many_of_a_grammar_that_recurses_is_read_back() -> None:
     several = explorer.many(nested, separator=";")
     assert several.parse("((x));x;(x)") == ["((x))", "x", "(x)"]
     assert several.parse("") == []
+    assert explorer.many(explorer.regex("a*")).parse("") == []
+    assert explorer.many(explorer.regex("a*"), 3).parse("aa") == ["aa", "", ""]
     assert explorer.many(nested, 1, 3).parse("(x)x") == ["(x)", "x"]
 
 
 def test_a_character_is_never_divided() -> None:
-    any_text = explorer.regex("(?s:.*)").dfa
-    assert split([any_text, "é".encode(), any_text], "aéé".encode()) == [
-        "aé".encode(), "é".encode(), b"",
-    ]  # fmt: skip
+    any_text = explorer.regex("(?s:.*)")
+    whole = explorer.template("{x}é{y}", x=any_text, y=any_text)
+    assert whole.parse("aéé") == {"x": "aé", "y": ""}
 
 
 @given(st.text("ab", min_size=1, max_size=4), st.text("abc", max_size=8))
