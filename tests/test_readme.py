@@ -71,16 +71,17 @@ def test_a_changed_figure_would_be_seen() -> None:
 
 
 def test_a_first_visit_reads_a_page() -> None:
-    """Purpose, users and reason come before picture and badge; then five blocks follow."""
+    """The picture and a reason come first, then purpose, installation and three blocks."""
     text = README.read_text(encoding="utf-8")
     first, more, _ = text.partition("\n## More\n")
-    assert more and len(first.split()) <= 900
-    said = [first.index(words) for words in ("**For whom?**", "**Why not Outlines", "<picture>")]
-    assert [*said, first.index("(https://mybinder.org")] == sorted(
-        [*said, first.index("(https://mybinder.org")]
-    )
+    assert more and len(first.split()) <= 700
+    said = [
+        first.index(words)
+        for words in ("<picture>", " is masked after ", "**For whom?**", "**Why not Outlines")
+    ]
+    assert said == sorted(said)
     blocks = re.findall(r"^## (.*)$", first, re.MULTILINE)
-    assert blocks == ["See", "Step", "Why", "Your own model", "From Python"]
+    assert blocks == ["Install", "See", "Step", "Your own model"]
 
 
 @pytest.mark.parametrize("command", ["make lab", "make test"])
