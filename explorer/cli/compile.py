@@ -41,8 +41,8 @@ def add_parser(commands: Commands) -> None:
         "--tokenizer",
         required=True,
         metavar="PATH",
-        help="tokenizer.json, tokenizer.model, tekken.json, tiktoken ranks, vocab.bpe, vocab.txt; "
-        "or the name of an embedded model, such as tiny",
+        help="tokenizer.json, tokenizer.model, tekken.json, tiktoken ranks; with transformers "
+        "vocab.bpe, vocab.txt; or the name of an embedded model, such as tiny",
     )
     add_eos(command)
     command.add_argument(

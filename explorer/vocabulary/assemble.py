@@ -23,7 +23,6 @@ from typing import Final, cast
 
 from explorer.arguments import listed, shown
 from explorer.errors import VocabularyError
-from explorer.vocabulary.classes import CLEANING_CLASSES, TIDIED_CLASSES
 from explorer.vocabulary.configs import Beside
 from explorer.vocabulary.proof import bank, prove
 from explorer.vocabulary.reading import Encoder, TokenizerReading, checked_width
@@ -135,11 +134,11 @@ def vocabulary_parts(
 
 def _cleans_up(reading: TokenizerReading, beside: Beside) -> bool:
     """Whether transformers drops spaces when decoding; its version 5 never does so for BPE."""
-    name, settings = beside.tokenizer_class, beside.settings
-    if settings.get("clean_up_tokenization_spaces", name in CLEANING_CLASSES) is not True:
+    settings = beside.settings
+    if settings.get("clean_up_tokenization_spaces") is not True:
         return False
     forced = "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output"
-    return reading.model != "BPE" or name in TIDIED_CLASSES or settings.get(forced) is True
+    return reading.model != "BPE" or settings.get(forced) is True
 
 
 def _add_declared(

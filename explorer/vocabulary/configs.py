@@ -5,13 +5,11 @@ A tokenizer's own file seldom says what ends a text. The files that accompany it
 ``generation_config.json``   ``eos_token_id``: the ids at which generation stops
 ``config.json``              the same, of older models; only where nothing else says
 ``tokenizer_config.json``    ``eos_token`` by name; ``added_tokens_decoder`` with its flags; and
-                             ``tokenizer_class``, which decides how some formats number their pieces
+                             ``tokenizer_class``, which reads the formats that say less
 ``special_tokens_map.json``  ``eos_token`` by name, and the names of other special tokens
 ``added_tokens.json``        further tokens and their ids, as older versions of transformers wrote
                              them; a token is special where one of the files above names it. Not
                              read where tokenizer_config.json has added_tokens_decoder
-
-A known class also reserves names by itself (``<mask>`` of BARThez): see `classes`.
 """
 
 from __future__ import annotations
@@ -27,7 +25,6 @@ from typing import Final, cast
 import msgspec
 
 from explorer.errors import DamagedFile
-from explorer.vocabulary.classes import CLASS_OF_TYPE, NAMES_OF_CLASS
 
 MAX_FILE_BYTES: Final = 1 << 28
 """The largest file that is read, because parsing takes thirty times its size in memory; the largest
@@ -67,6 +64,7 @@ class Beside:
         settings: The whole ``tokenizer_config.json``.
         tokenizer_class: The class of transformers that reads the folder, without "Fast"; "" if no
             file names one.
+        model_type: The type of the model, by ``config.json``.
         notes: Inferences that no file states, one sentence each.
     """
 
@@ -77,6 +75,7 @@ class Beside:
     added: Mapping[int, tuple[str, bool]] = field(default_factory=dict[int, tuple[str, bool]])
     settings: Mapping[str, object] = field(default_factory=dict[str, object])
     tokenizer_class: str = ""
+    model_type: str = ""
     notes: tuple[str, ...] = ()
 
 
@@ -105,14 +104,12 @@ def read_beside(folder: Path) -> Beside:
                 extra = list(cast(Mapping[str, object], extra).values())
             if isinstance(extra, list):
                 special |= {token_name(entry) for entry in cast(list[object], extra)}
-    name = _tokenizer_class((settings, config), config.get("model_type"))
-    own = NAMES_OF_CLASS.get(name, {})
-    reserved = {own[key] for key in own if key not in settings and key not in names}
+    model_type = config.get("model_type")
     special_names = frozenset(name for name in special if name)
     notes: list[str] = []
     added = decoder
     if added is None:
-        added = _added_file(folder / "added_tokens.json", special_names | reserved)
+        added = _added_file(folder / "added_tokens.json", special_names)
         if added and not special_names and not settings:
             added = {
                 token: (text, special or bool(CONTROL_NAME.fullmatch(text)))
@@ -132,11 +129,12 @@ def read_beside(folder: Path) -> Beside:
         eos_ids=eos_ids,
         eos_names=frozenset(name for name in ends if name),
         fallback_ids=frozenset() if eos_ids else _ids(config, folder / "config.json"),
-        special_names=special_names | reserved,
+        special_names=special_names,
         added=added,
         settings=settings,
         notes=tuple(notes),
-        tokenizer_class=name,
+        tokenizer_class=_tokenizer_class((settings, config)),
+        model_type=model_type if isinstance(model_type, str) else "",
     )
 
 
@@ -148,14 +146,14 @@ def timestamps(names: Iterable[str]) -> frozenset[str]:
     return frozenset(name for name in listed if _TIMESTAMP.fullmatch(name))
 
 
-def _tokenizer_class(sources: Iterable[Mapping[str, object]], model_type: object) -> str:
+def _tokenizer_class(sources: Iterable[Mapping[str, object]]) -> str:
     # These two are generic classes, which load any tokenizer.json.
     general = ("PreTrainedTokenizer", "TokenizersBackend")
     for source in sources:
         name = source.get("tokenizer_class")
         if isinstance(name, str) and name.removesuffix("Fast") not in (*general, ""):
             return name.removesuffix("Fast")
-    return CLASS_OF_TYPE.get(model_type, "") if isinstance(model_type, str) else ""
+    return ""
 
 
 def json_of_file(data: bytes, where: str) -> object:

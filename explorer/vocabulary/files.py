@@ -1,9 +1,8 @@
 """Detects the format of a tokenizer's file and calls the reader for it.
 
 Formats are recognised by content, because names are shared: a ``tokenizer.model`` is SentencePiece
-for most models and a rank file for Llama 3. A name decides only if the content cannot, as for
-``vocab.txt``. In a folder, the most complete description wins: ``tokenizer.json`` before everything
-else; after it, the files of the class that a configuration file names.
+for most models and a rank file for Llama 3. In a folder, the most complete description wins:
+``tokenizer.json`` before everything else.
 """
 
 from __future__ import annotations
@@ -16,27 +15,13 @@ from typing import Final, cast
 from tokenizers import Tokenizer
 
 from explorer.errors import DamagedFile, UnsupportedTokenizer, VocabularyError
-from explorer.vocabulary.classes import (
-    BYTE_MERGES,
-    CONTINUED_MERGES,
-    ENDED_MERGES,
-    FORMATS_OF_CLASS,
-    LINES,
-    RANKS,
-    SENTENCEPIECE,
-    UNREAD_CLASSES,
-    check_files,
-)
 from explorer.vocabulary.configs import Beside, json_of_file, read_beside, read_bytes
 from explorer.vocabulary.guards.library import library_call
 from explorer.vocabulary.guards.limits import check_declaration
+from explorer.vocabulary.readers.converted import CONVERTED, class_of_folder, read_converted
 from explorer.vocabulary.readers.huggingface import read_tokenizer
-from explorer.vocabulary.readers.merge_files import read_merge_files
-from explorer.vocabulary.readers.numbering import ByTable, read_by_table, read_numbered, tables_of
-from explorer.vocabulary.readers.piece_table import as_pieces
 from explorer.vocabulary.readers.rank_files import RANK_LINE, read_ranks, read_tekken
-from explorer.vocabulary.readers.rwkv_file import is_rwkv, read_rwkv
-from explorer.vocabulary.readers.word_piece_file import read_word_piece
+from explorer.vocabulary.readers.sentencepiece_file import read_sentencepiece
 from explorer.vocabulary.reading import TokenizerReading
 from explorer.vocabulary.tokenizer.decoder import Component
 
@@ -46,36 +31,22 @@ _IN_FOLDER: Final = (
     "tokenizer.model",
     "spiece.model",
     "sentencepiece.bpe.model",
-    "encoder.json",
-    "vocab.json",
-    "vocab.txt",
+    *CONVERTED,
     "*.model",
     "*.model.*",
     "*.tiktoken",
-    "rwkv_vocab*.txt",
     "*.spm",
-    "*-vocab.json",
-    "*-vocab.txt",
-    "*.vocab",
 )
-_MODELS: Final = ("tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "*.model")
-_TABLES: Final = ("encoder.json", "vocab.json")
-_NAMES_OF_FORMAT: Final = {
-    SENTENCEPIECE: (*_MODELS, "*.model.*", "*.spm"),
-    BYTE_MERGES: _TABLES,
-    ENDED_MERGES: _TABLES,
-    CONTINUED_MERGES: _TABLES,
-    LINES: ("vocab.txt",),
-}
-_PIECES_OF: Final = {"vocab.bpe": "encoder.json", "merges.txt": "vocab.json"}
-_MERGES_OF: Final = {pieces: merges for merges, pieces in _PIECES_OF.items()}
+_AS_IN_FILE: Final = frozenset(
+    ("Baichuan", "Barthez", "BertGeneration", "BigBird", "ChatGLM", "CodeLlama", "Gemma",
+     "InternLM", "InternLM2", "Llama", "MT5", "Reformer", "T5", "Udop", "Yi")
+)  # fmt: skip
+"""The classes whose ids are the numbers of the pieces in their SentencePiece file."""
+
 _KNOWN: Final = (
-    "tokenizer.json, a SentencePiece .model, a tiktoken rank file, vocab.json with merges.txt, "
-    "encoder.json with vocab.bpe, vocab.txt, tekken.json or RWKV's vocabulary"
-)
-_OTHERWISE: Final = (
-    "Give the tokenizer.json that the tokenizers library writes for the same model, or write the "
-    "bytes of each id by hand with Vocabulary.from_bytes(...)."
+    "tokenizer.json, a SentencePiece .model, a tiktoken rank file, tekken.json, or, with "
+    "transformers, encoder.json with vocab.bpe, vocab.txt or the files of the class that a "
+    "configuration names"
 )
 
 
@@ -95,11 +66,6 @@ def read_path(path: Path, decoder: Component | None = None) -> tuple[TokenizerRe
     """
     if path.is_dir():
         beside = read_beside(path)
-        if beside.tokenizer_class in UNREAD_CLASSES and not (path / "tokenizer.json").is_file():
-            check_files(beside.tokenizer_class, "", path.name)
-        table = _table_in(path, beside)
-        if table is not None:
-            return read_by_table(path, table, beside), beside
         path = _file_in(path, beside)
     elif not path.exists():
         raise VocabularyError(
@@ -109,30 +75,11 @@ def read_path(path: Path, decoder: Component | None = None) -> tuple[TokenizerRe
         )
     else:
         beside = read_beside(path.parent)
-        table = tables_of(beside)
-        if table is not None and path.name in (table.table, *table.models):
-            return read_by_table(path.parent, table, beside), beside
     return _read_file(path, beside, decoder), beside
 
 
-def _table_in(folder: Path, beside: Beside) -> ByTable | None:
-    """The table that numbers the pieces of the SentencePiece files in a folder, if there is one."""
-    if (folder / "tokenizer.json").is_file():
-        return None
-    table = tables_of(beside)
-    if table is not None or beside.tokenizer_class or (folder / "merges.txt").is_file():
-        return table
-    # Beside a SentencePiece file and without merges, vocab.json can only define the ids.
-    models = [name for name in _SPM_BESIDE_TABLE if (folder / name).is_file()]
-    with_table = models and (folder / "vocab.json").is_file()
-    return ByTable(tuple(models), encodes=False) if with_table else None
-
-
-_SPM_BESIDE_TABLE: Final = ("target.spm", "source.spm", "sentencepiece.bpe.model", "spiece.model")
-
-
 def _file_in(folder: Path, beside: Beside) -> Path:
-    for pattern in _patterns(beside.tokenizer_class):
+    for pattern in _IN_FOLDER:
         matches = sorted(match for match in folder.glob(pattern) if match.is_file())
         if len(matches) > 1:
             raise VocabularyError(
@@ -141,21 +88,13 @@ def _file_in(folder: Path, beside: Beside) -> Path:
                 evidence={"files": tuple(file.name for file in matches)},
             )
         if matches:
-            (file,) = matches
-            _check_dictionary(folder, file, beside)
-            return file
+            _check_dictionary(folder, matches[0], beside)
+            return matches[0]
     raise VocabularyError(
         f"{str(folder)!r} holds no tokenizer.",
         remedy=f"Give the path of {_KNOWN}.",
         evidence={"path": str(folder)},
     )
-
-
-def _patterns(name: str) -> list[str]:
-    """The patterns of file names to look for, those of the class first."""
-    read = FORMATS_OF_CLASS.get(name, ())
-    own = {pattern for kind in read for pattern in _NAMES_OF_FORMAT.get(kind, ())}
-    return sorted(_IN_FOLDER, key=lambda p: p not in own and p not in _IN_FOLDER[:2])
 
 
 def _check_dictionary(folder: Path, file: Path, beside: Beside) -> None:
@@ -173,37 +112,18 @@ def _check_dictionary(folder: Path, file: Path, beside: Beside) -> None:
 
 def _read_file(path: Path, beside: Beside, decoder: Component | None) -> TokenizerReading:
     where = path.name
-    if (pieces := _pieces_of(where)) is not None:
-        return _read_merge_files(path.with_name(pieces), path, beside)
-    if where.startswith("bpe_simple_vocab"):
-        raise UnsupportedTokenizer(
-            where,
-            "it holds the merges that CLIP was published with; its ids are given by a rule in "
-            "CLIP's own program, not by the file",
-            remedy="Give vocab.json with merges.txt of the same model, as transformers has them.",
-        )
-    if path.suffix == ".vocab":
-        raise UnsupportedTokenizer(
-            where,
-            "it lists the pieces of a SentencePiece model for people to read; the model itself is "
-            "another file",
-            remedy=f"Give {path.stem}.model, which SentencePiece writes beside it.",
-        )
+    if where in CONVERTED:
+        return read_converted(path, beside)
     data = read_bytes(path)
     if not data:
         raise DamagedFile(f"{where} is empty.", remedy="Fetch the file again.")
-    if is_rwkv(data):
-        return read_rwkv(data, where)
-    if path.suffix == ".txt":
-        return read_word_piece(data, beside, where)
     if path.suffix == ".json" or data.lstrip()[:1] == b"{":
-        return _read_json(path, data, beside, decoder)
+        return _read_json(data, where, beside, decoder)
     if RANK_LINE.fullmatch(data[:4096].partition(b"\n")[0]):
-        check_files(beside.tokenizer_class, RANKS, where)
         return read_ranks(data, where)
     # The first field of a SentencePiece model is a piece: field 1, a message.
     if data[0] == 0x0A:
-        return read_numbered(data, where, beside)
+        return _read_pieces(path, data, beside)
     raise VocabularyError(
         f"{where} is in no known format.",
         remedy=f"Give the path of {_KNOWN}.",
@@ -211,115 +131,44 @@ def _read_file(path: Path, beside: Beside, decoder: Component | None) -> Tokeniz
     )
 
 
-def _pieces_of(merges: str) -> str | None:
-    """The name of the table beside a list of merges; both may begin with the model's name."""
-    for ending, pieces in _PIECES_OF.items():
-        if merges == ending or merges.endswith(("-" + ending, "_" + ending, "." + ending)):
-            return merges.removesuffix(ending) + pieces
-    return None
-
-
-def _merges_of(pieces: str) -> str:
-    """The name of the list of merges beside a table."""
-    for ending, merges in _MERGES_OF.items():
-        if pieces.endswith(ending):
-            return pieces.removesuffix(ending) + merges
-    return "merges.txt"
+def _read_pieces(path: Path, data: bytes, beside: Beside) -> TokenizerReading:
+    """Read a SentencePiece model, by its class if that gives the pieces other ids."""
+    name = class_of_folder(beside)
+    if name and name.removesuffix("Tokenizer") not in _AS_IN_FILE:
+        return read_converted(path, beside)
+    reading = read_sentencepiece(data, path.name)
+    first = [reading.special.get(token) for token in range(3)]
+    if not name and path.name == "sentencepiece.bpe.model" and first == ["<unk>", "<s>", "</s>"]:
+        raise UnsupportedTokenizer(
+            path.name,
+            "no configuration beside it names a tokenizer_class, and most models with a file of "
+            "this name (XLM-R, mBART, M2M100, CamemBERT) number its pieces otherwise than the file",
+            remedy="Put the model's tokenizer_config.json or config.json beside it; or, if the "
+            "model numbers the pieces as the file does, rename the file to tokenizer.model.",
+        )
+    return reading
 
 
 def _read_json(
-    path: Path, data: bytes, beside: Beside, decoder: Component | None
+    data: bytes, where: str, beside: Beside, decoder: Component | None
 ) -> TokenizerReading:
-    where = path.name
     parsed = json_of_file(data, where)
-    if isinstance(parsed, str) and parsed.lstrip()[:1] == "{":
-        # Keras writes its tokenizer as a JSON text, which many encode as JSON a second time.
-        parsed = json_of_file(parsed.encode(errors="replace"), where)
+    names: list[str] = []
     if isinstance(parsed, dict):
         declared = cast(dict[str, object], parsed)
         if isinstance(declared.get("model"), dict):
             return _read_tokenizer_json(declared, data, where, beside, decoder)
-        # A table of pieces may hold "config" and "vocab" as pieces; their values are ids then.
         if isinstance(declared.get("config"), dict) and "vocab" in declared:
             return read_tekken(declared, where)
-        _check_homemade(declared, where)
-        pieces = as_pieces(declared)
-        if pieces is not None and where == "tokenizer.json":
-            raise UnsupportedTokenizer(
-                where,
-                "it is a plain table of pieces and ids: without a model and a decoder it does not "
-                "say how its pieces are written, nor what stands between two of them",
-                remedy=_OTHERWISE,
-            )
-        if pieces is not None:
-            merges = path.with_name(_merges_of(where))
-            return _read_merge_files(path, merges, beside, declared)
-    held = ""
-    if isinstance(parsed, dict):
-        names = [repr(name[:20]) for name in cast(dict[str, object], parsed)]
-        held = f": it has the fields {', '.join(names[:6])}{', …' if len(names) > 6 else ''}"
+        names = [repr(name[:20]) for name in declared]
+    held = f": it has the fields {', '.join(names[:6])}{', …' if len(names) > 6 else ''}"
     raise UnsupportedTokenizer(
         where,
-        f"it is JSON, but neither a tokenizer.json of the tokenizers library, nor a tekken.json, "
-        f"nor a table of pieces and ids{held}",
-        remedy=f"Check that it is the file you mean. {_OTHERWISE}",
-    )
-
-
-def _check_homemade(declared: Mapping[str, object], where: str) -> None:
-    """Refuse other kinds of files that often have these names, and say what they are."""
-    if declared.get("class_name") == "Tokenizer" and isinstance(declared.get("config"), Mapping):
-        raise UnsupportedTokenizer(
-            where,
-            "it is a tokenizer of Keras: its words stand for text that was stripped of punctuation "
-            "and spaces, so no id has bytes of its own",
-            remedy="If each word should write itself and a space, give them to "
-            "Vocabulary.from_bytes(...) so.",
-        )
-    if (
-        declared
-        and all(key.isdecimal() for key in declared)
-        and all(isinstance(value, str) for value in declared.values())
-    ):
-        raise UnsupportedTokenizer(
-            where,
-            "it gives a piece for each id, where a table of pieces gives an id for each piece",
-            remedy="Write the table the other way round, or write the bytes of each id by hand "
-            "with Vocabulary.from_bytes(...).",
-        )
-
-
-def _read_merge_files(
-    pieces: Path, merges: Path, beside: Beside, declared: Mapping[str, object] | None = None
-) -> TokenizerReading:
-    if not pieces.is_file():
-        raise VocabularyError(
-            f"{merges.name} holds merges only, and {pieces.name} is missing, which gives the ids.",
-            remedy=f"Put {pieces.name} beside {merges.name}.",
-            evidence={"path": str(pieces)},
-        )
-    if beside.tokenizer_class in UNREAD_CLASSES:
-        check_files(beside.tokenizer_class, "", pieces.name)
-    if not merges.is_file():
-        raise UnsupportedTokenizer(
-            pieces.name,
-            f"it is a plain table of pieces and ids, and {merges.name} is missing: alone it does "
-            f"not say how its pieces are written, nor what stands between two of them",
-            remedy=f"If it is half of a byte-pair encoding, put its {merges.name} beside it. "
-            f"Otherwise: {_OTHERWISE[0].lower()}{_OTHERWISE[1:]}",
-        )
-    if declared is None:
-        declared = as_pieces(json_of_file(read_bytes(pieces), pieces.name))
-    if declared is None:
-        raise DamagedFile(
-            f"{pieces.name} is not an object from pieces to ids.", remedy="Fetch the file again."
-        )
-    return read_merge_files(
-        declared,
-        read_bytes(merges),
-        f"{pieces.name} with {merges.name}",
-        beside,
-        gpt2=pieces.name == "encoder.json",
+        f"it is JSON, but neither a tokenizer.json of the tokenizers library nor a tekken.json"
+        f"{held if names else ''}",
+        remedy="Check that it is the file you mean. Give the tokenizer.json that the tokenizers "
+        "library writes for the same model, or write the bytes of each id by hand with "
+        "Vocabulary.from_bytes(...).",
     )
 
 

@@ -232,10 +232,11 @@ class Vocabulary:
         """The vocabulary of a tokenizer's file, or of the folder that holds it.
 
         Args:
-            path: ``tokenizer.json``, a SentencePiece ``.model``, a tiktoken rank file, a table of
-                pieces with its merges (``vocab.json`` and ``merges.txt``, or ``encoder.json`` and
-                ``vocab.bpe``), WordPiece's ``vocab.txt``, Mistral's ``tekken.json``, RWKV's list of
-                literals, or a folder with one of them.
+            path: ``tokenizer.json``, a SentencePiece ``.model``, a tiktoken rank file, Mistral's
+                ``tekken.json``, or a folder with one of them. With transformers also
+                ``encoder.json`` with ``vocab.bpe``, ``vocab.txt``, and the files of the class that
+                a configuration file beside them names, where transformers makes a fast tokenizer
+                of them.
             eos_ids: The ids that end a text. By default those named by the file and by the
                 configuration files beside it. An id may lie past the end of the file.
             decoder: The decoder of its pieces, for a ``tokenizer.json`` that declares none.

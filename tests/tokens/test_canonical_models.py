@@ -12,7 +12,6 @@ import os
 from dataclasses import replace
 from functools import cache
 from itertools import product
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -109,35 +108,6 @@ def test_every_sampled_path_is_what_the_library_writes(name: str) -> None:
                 text = written(vocabulary, path).decode()
                 assert encode(tokenizer, text) == path, text
     assert compared > 3
-
-
-def test_rwkvs_list_takes_the_longest_token(tmp_path: Path) -> None:
-    entries = [bytes((byte,)) for byte in range(256)]
-    entries += [
-        b"ab",
-        b"abc",
-        b"bca",
-        b"  ",
-        "\u6771".encode()[:2],
-        "\u6771\u4eac".encode(),
-        b"ca",
-        b"aa",
-    ]
-    path = tmp_path / "rwkv_vocab.txt"
-    path.write_text("".join(f"{k} {data!r} {len(data)}\n" for k, data in enumerate(entries, 1)))
-    vocabulary = Vocabulary.from_file(path)
-    anything = explorer.compile(explorer.regex("(?s:.*)").canonical(), vocabulary)
-    random = Random(0)
-    for _ in range(60):
-        text = "".join(random.choices("aabbcc  \u6771\u4eac\u00e9", k=random.randint(1, 9)))
-        own_path = vocabulary.encode(text)
-        assert own_path is not None and accepts(anything, own_path), text
-        found = sampled(anything, random, 12)
-        if found is not None:
-            assert vocabulary.encode(written(vocabulary, found).decode()) == found
-    constraint = explorer.regex("[abc]{1,6}")
-    machine = explorer.compile(constraint.canonical(), vocabulary)
-    assert set(paths(machine)) == {vocabulary.encode(text) for text in constraint.examples(5000)}
 
 
 @pytest.mark.long

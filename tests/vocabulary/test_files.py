@@ -156,43 +156,6 @@ def test_a_rank_file_may_be_called_tokenizer_model(tmp_path: Path) -> None:
     assert any("Not proved" in note for note in vocab.notes)
 
 
-def test_pieces_that_no_merge_gives(tmp_path: Path) -> None:
-    pieces = [*CHAR_OF, "ab", "<|im_end|>", "madeup", "ĠĠĠ"]
-    write(
-        tmp_path,
-        vocab__json={piece: i for i, piece in enumerate(pieces)},
-        merges__txt=b"#version: 0.2\na b\n",
-        tokenizer_config__json={"tokenizer_class": "GPT2Tokenizer"},
-    )
-    vocab = Vocabulary.from_file(tmp_path)
-    # Spelled like a control token: not text. Any other is what the library prints for it.
-    assert vocab.tokens[256:] == (b"ab", None, b"madeup", b"   ")
-    assert vocab.eos_ids == (257,)
-    assert any("No merge gives 1 piece spelled like control tokens" in note for note in vocab.notes)
-    assert any("No merge gives 2 pieces (the first is" in note for note in vocab.notes)
-    assert vocab.encode("ab<|im_end|>") == (256, *b"<|im_end|>")
-    assert Vocabulary.from_file(tmp_path / "merges.txt") == vocab
-    (tmp_path / "merges.txt").unlink()
-    with pytest.raises(UnsupportedTokenizer, match=r"merges\.txt is missing"):
-        Vocabulary.from_file(tmp_path)
-
-
-def test_word_piece_lines_end_at_line_feeds_only(tmp_path: Path) -> None:
-    write(tmp_path, vocab__txt="[UNK]\r\n[SEP]\r\na\r\n\u2028\r\n##b\r\n".encode())
-    vocab = Vocabulary.from_file(tmp_path)
-    assert vocab.tokens == (None, None, b" a", " \u2028".encode(), b"b")
-    assert vocab.eos_ids == (1,)
-
-
-def test_word_piece_lower_cases_where_the_configuration_says_so(tmp_path: Path) -> None:
-    write(tmp_path, vocab__txt=b"[UNK]\n[SEP]\na\n", tokenizer_config__json={"do_lower_case": True})
-    assert Vocabulary.from_file(tmp_path).encode("A") == (2,)
-    (tmp_path / "tokenizer_config.json").unlink()
-    unknown = Vocabulary.from_file(tmp_path)
-    assert unknown.encode("A") is None
-    assert any("encode() is not offered" in note for note in unknown.notes)
-
-
 def tekken(**changes: Any) -> dict[str, Any]:
     declared: dict[str, Any] = {
         "config": {
@@ -344,19 +307,11 @@ DAMAGE: dict[str, tuple[str, bytes | Any, str]] = {
         "does not follow",
     ),
     "unknown decoder": ("tokenizer.json", damaged_tokenizer(decoder={"type": "X"}), "library"),
-    "table of lists": ("encoder.json", {"a": [0]}, "neither"),
-    "table of names": ("encoder.json", {"a": "0"}, "whole number"),
-    "table of fractions": ("encoder.json", {"a": 0.5}, "whole number"),
-    "table with 10^9": ("encoder.json", {"a": 10**9}, "1,000,000,000"),
-    "merge of nothing": ("encoder.json", {"a": 0, "b": 1}, "needs the piece 'ab'"),
     "rank not base64": ("x.tiktoken", b"YQ== 0\n!!! 1\n", "line 2"),
     "rank padding": ("x.tiktoken", b"YQ== 0\nYQ=a 1\n", "line 2"),
     "rank twice": ("x.tiktoken", b"YQ== 0\nYg== 0\n", "second time"),
     "rank 10^9": ("x.tiktoken", b"YQ== 0\nYg== 1000000000\n", "line 2"),
     "rank of 100 digits": ("x.tiktoken", b"YQ== 0\nYg== " + b"9" * 100 + b"\n", "line 2"),
-    "words without unknown": ("vocab.txt", b"a\nb\n", "UNK"),
-    "words twice": ("vocab.txt", b"[UNK]\na\na\n", "line 2 and on line 3"),
-    "words not utf-8": ("vocab.txt", b"[UNK]\n\xff\n", "byte 6 is 0xff"),
     "tekken sizes": ("tekken.json", tekken(config__default_vocab_size=1000), "1,000 ids"),
     "tekken 10^9": ("tekken.json", tekken(config__default_vocab_size=10**9), "at most"),
     "tekken size of wrong type": ("tekken.json", tekken(config__default_vocab_size="9"), "whole"),
@@ -390,8 +345,6 @@ def test_damage_is_named(tmp_path: Path, name: str) -> None:
     file, content, said = DAMAGE[name]
     raw = content if isinstance(content, bytes) else json.dumps(content).encode()
     (tmp_path / file).write_bytes(raw)
-    if file == "encoder.json":
-        (tmp_path / "vocab.bpe").write_bytes(b"a b\n")
     with pytest.raises((DamagedFile, VocabularyError, UnsupportedTokenizer), match=said):
         Vocabulary.from_file(tmp_path / file)
 

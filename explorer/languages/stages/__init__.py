@@ -6,5 +6,5 @@ Reading order: `stage` (what a stage is, and the one registry of them), `staged`
 stage around it), `methods` (what users call), then one file per kind of stage. Of the text:
 `restricted`, `normalized` (`forms` has the normal forms of all of Unicode) and `preprocessed`
 (`declared` reads a tokenizer's steps, `relation` is a step as a transducer, `normalizing` one that
-looks at several characters). Of the tokens: `tokens`.
+is asked for each text). Of the tokens: `tokens`.
 """

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Final, cast, get_args
 
+from explorer.automata.construction.operations import equivalent, intersection
 from explorer.automata.interchange.interegular_bridge import alphabet_of
 from explorer.automata.machine import Dfa
 from explorer.automata.tree.charset import (
@@ -29,8 +30,13 @@ from explorer.automata.tree.charset import (
 )
 from explorer.budget import Meter
 from explorer.errors import UnsupportedTokenizer
-from explorer.languages.stages.forms.normal_forms import Form, concerns, joins
-from explorer.languages.stages.normalizing import EachCharacter, EachText, InForm, few_texts
+from explorer.languages.stages.forms.normal_forms import (
+    Form,
+    concerns,
+    joins,
+    normal_form_machines,
+)
+from explorer.languages.stages.normalizing import EachText, few_texts
 from explorer.languages.stages.relation import (
     CUT,
     Rewriting,
@@ -59,8 +65,8 @@ _REMEDY: Final = (
     "pattern for what the tokens spell."
 )
 MARK: Final = "\u2581"
-_MANY: Final = 256
-"""The most characters that are replaced by a transducer with an arc for each."""
+_MANY: Final = 2048
+"""The most characters that a normalizer may change: the transducer has an arc for each."""
 _MOST_ASKED: Final = 20_000
 """The most characters for which a normalizer is called anew; beyond, a table of all is cached."""
 _BY_CHARACTER: Final = frozenset(
@@ -230,20 +236,15 @@ def _by_character(step: Step, before: TextsBefore) -> Rewriting | None:
     text = json.dumps(step, sort_keys=True)
     if kind in get_args(Form):
         form = cast("Form", kind)
-        if not concerns(form, before.alphabet):
+        if not concerns(form, before.alphabet) or _is_in(form, before):
             return None
         if joins(form, before.alphabet):
-            return InForm(form)
+            return _asked(step, before, "it composes and orders marks")
     if kind == "Precompiled":
         marks = [code for code in _codes(before.alphabet) if combines(chr(code))]
-        if marks and few_texts(before.machine, before.meter):
-            return EachText(_normalizer_of(text))
         if marks:
-            raise _refused(
-                step,
-                f"it looks at characters together with the marks after them, such as "
-                f"U+{marks[0]:04X}, which this constraint allows",
-            )
+            why = f"it looks at characters together with marks after them, such as U+{marks[0]:04X}"
+            return _asked(step, before, why)
     if sum(high - low + 1 for low, high in before.alphabet.ranges) > _MOST_ASKED:
         changes = _changes_of(text)
     else:
@@ -252,10 +253,32 @@ def _by_character(step: Step, before: TextsBefore) -> Rewriting | None:
     before.meter.check("Reading a normalizer")
     if not changed:
         return None
-    others = without(before.alphabet, characters(char for char, _ in changed))
     if len(changed) > _MANY:
-        return EachCharacter({ord(char): text for char, text in changed}, others)
+        return _asked(step, before, f"it changes {len(changed):,} characters of this constraint")
+    others = without(before.alphabet, characters(char for char, _ in changed))
     return character_map(changed, others)
+
+
+def _is_in(form: Form, before: TextsBefore) -> bool:
+    """Whether all texts are in a normal form already."""
+    machine = before.machine
+    for condition in normal_form_machines(form):
+        machine = intersection(machine, condition, before.meter)
+    return equivalent(machine, before.machine, before.meter)
+
+
+def _asked(step: Step, before: TextsBefore, why: str) -> EachText:
+    """The relation that asks the library for each text.
+
+    Raises:
+        UnsupportedTokenizer: There are too many texts.
+    """
+    if few_texts(before.machine, before.meter):
+        return EachText(_normalizer_of(json.dumps(step, sort_keys=True)))
+    kind = str(step["type"])
+    in_form = f"Allow only texts in this form: c.normalized({kind!r}).preprocessed(tokenizer)."
+    remedy = in_form if kind in get_args(Form) else _REMEDY
+    raise UnsupportedTokenizer(f"preprocessing.{kind}", why, remedy=remedy)
 
 
 def _codes(chars: CharSet) -> list[int]:

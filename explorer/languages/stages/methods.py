@@ -191,8 +191,8 @@ class StageMethods:
         are not text: ``</s>`` is spelled in pieces, though some libraries read the special token.
 
         Supported are byte-pair encoding after any chain of steps that cut (GPT-2, GPT-4, GPT-4o,
-        Llama 2, Mistral, Gemma 3, Qwen, DeepSeek V3, StarCoder, Falcon, Yi), Unigram, WordPiece and
-        RWKV's list of tokens.
+        Llama 2, Mistral, Gemma 3, Qwen, DeepSeek V3, StarCoder, Falcon, Yi), Unigram and
+        WordPiece.
 
         Args:
             tokenizer: A `Vocabulary` that knows its tokenizer, or anything from which one is read.

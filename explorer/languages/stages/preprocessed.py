@@ -5,9 +5,8 @@ or NFC, removes spaces. The tokens then spell the rewritten text. A person write
 original text; this stage composes it with the tokenizer's own normalizer and pre-tokenizer, read
 from its declaration (`explorer.languages.stages.declared`), each step as a transducer.
 
-Steps that are not finite-state, or not supported, are refused by name: NFC where it would have to
-order arbitrarily many combining marks, a splitter's pattern before a step that works piece by
-piece.
+Steps that are not followed are refused by name: NFC where marks may follow letters in more than
+a few texts, a splitter's pattern before a step that works piece by piece.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""WordPiece and plain tries of tokens: a word is split greedily into the longest pieces.
+"""WordPiece: a word is split greedily into the longest pieces.
 
 The next token is correct exactly if it is a piece and no longer piece fits at its beginning. That
 is decided once the text since its beginning is no longer the beginning of a piece, so what matters
 is the *window*: the nodes of the trie reached by the text since the beginning of each recent token.
 Pieces that begin a word and pieces that continue one (``##``) are looked up in two parts of one
-trie. A word of more than 100 characters becomes unknown, so its length matters too. A tokenizer
-that is only a list of tokens (RWKV's) has one kind of pieces and no limit on the length of a word.
+trie. A word of more than 100 characters becomes unknown, so its length matters too.
 
 Source: Schuster and Nakajima 2012; `tokenizers`, its WordPiece model.
 Cost: half a µs a token.
@@ -33,7 +32,6 @@ _CONTINUED: Final = b"\xff"
 _FIRST: Final = 0
 _LATER: Final = 1
 _ANYWHERE: Final = 2
-_ANY_LENGTH: Final = 1 << 30
 
 
 class LongestPieces:
@@ -41,8 +39,8 @@ class LongestPieces:
 
     Args:
         first: The id of each piece that begins a word, by its bytes.
-        rest: The id of each piece that continues a word; ``None`` if they are the same.
-        longest: The most characters of a word that does not become unknown; ``None`` for no limit.
+        rest: The id of each piece that continues a word.
+        longest: The most characters of a word that does not become unknown.
 
     Example:
         >>> model = LongestPieces({b"un": 0, b"una": 1}, {b"a": 2, b"able": 3, b"b": 4}, 5, 100)
@@ -53,31 +51,24 @@ class LongestPieces:
     """
 
     def __init__(
-        self,
-        first: Mapping[bytes, int],
-        rest: Mapping[bytes, int] | None,
-        num_ids: int,
-        longest: int | None,
+        self, first: Mapping[bytes, int], rest: Mapping[bytes, int], num_ids: int, longest: int
     ) -> None:
-        self._longest = _ANY_LENGTH if longest is None else longest
+        self._longest = longest
         self._place = np.full(num_ids, _ANYWHERE, np.int8)
-        self._lengths = np.zeros(num_ids, np.int32)
         texts: list[bytes] = [b""] * num_ids
         strings = dict(first)
         for text, token in first.items():
             texts[token] = text
-            if rest is not None:
-                self._place[token] = _FIRST
-        for text, token in (rest or {}).items():
+            self._place[token] = _FIRST
+        for text, token in rest.items():
             texts[token] = text
             strings[_CONTINUED + text] = token
             self._place[token] = _LATER
-        if longest is not None:
-            self._lengths[:] = [len(text.decode()) for text in texts]
+        self._lengths = np.array([len(text.decode()) for text in texts], np.int32)
         strings.pop(b"", None)
         strings.pop(_CONTINUED, None)
         self._trie = PieceTrie.of(strings)
-        continued = None if rest is None else self._trie.after(0, _CONTINUED[0])
+        continued = self._trie.after(0, _CONTINUED[0])
         # Node 0 if no piece continues a word: then no token that does is ever read.
         self._continued = 0 if continued is None else continued
         self._data = np.frombuffer(b"".join(texts), np.uint8)
@@ -126,7 +117,7 @@ class LongestPieces:
 
     def words(self, word: bytes) -> tuple[int, ...] | None:
         """The ids of the pieces of one word; ``None`` if the word becomes unknown."""
-        if self._longest < _ANY_LENGTH and len(word.decode()) > self._longest:
+        if len(word.decode()) > self._longest:
             return None
         path: list[int] = []
         at = 0

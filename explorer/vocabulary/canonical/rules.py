@@ -6,7 +6,7 @@ after the normalizer and a dummy prefix: the prefix of a SentencePiece model cou
 Supported are byte-pair encoding over bytes (``ByteLevel``) and over characters, with or without
 byte fallback (SentencePiece's, ``Metaspace`` or ``Prepend`` and ``Replace``, and its own files),
 after any chain of steps that cut (`explorer.vocabulary.canonical.cut_rules`); rank files that name
-their pattern (Tekken); Unigram and WordPiece models and RWKV's list of tokens
+their pattern (Tekken); Unigram and WordPiece models
 (`explorer.vocabulary.canonical.word_rules`). Anything else is refused by name.
 
 A normalizer such as NFC leaves only texts in its own form unchanged, so other texts have no
@@ -40,7 +40,6 @@ from explorer.vocabulary.canonical.patterns import NUM_CHARACTERS
 from explorer.vocabulary.canonical.spaced import single_spaces
 from explorer.vocabulary.canonical.word_rules import WordRules, word_rules_of
 from explorer.vocabulary.readers.rank_files import RankEncoder
-from explorer.vocabulary.readers.rwkv_file import LongestMatch
 from explorer.vocabulary.readers.sentencepiece_file import SentencePieceEncoder
 from explorer.vocabulary.tokenizer.byte_alphabet import CHAR_OF
 from explorer.vocabulary.tokenizer.decoder import Component, byte_of, flatten
@@ -141,8 +140,6 @@ def _rules(vocabulary: Vocabulary) -> Rules:
             return _of_ranks(vocabulary, encoder)
         case SentencePieceEncoder() as encoder:
             return _of_model_file(vocabulary, encoder)
-        case LongestMatch():
-            return word_rules_of(vocabulary)
         case None:
             raise without_encoder(vocabulary, "how a text becomes tokens")
         case _:

@@ -1,4 +1,4 @@
-"""The rules of tokenizers that choose pieces by looking ahead: Unigram, WordPiece, RWKV's.
+"""The rules of tokenizers that choose pieces by looking ahead: Unigram and WordPiece.
 
 Within a word `explorer.vocabulary.canonical.best_paths` or `longest_pieces` decides; the next
 character alone decides on a cut between words. The library's normalizer is applied character by
@@ -28,7 +28,6 @@ from explorer.vocabulary.canonical.spaced import (
     spaced_out,
     spaced_words,
 )
-from explorer.vocabulary.readers.rwkv_file import LongestMatch
 from explorer.vocabulary.readers.sentencepiece_file import SentencePieceEncoder
 from explorer.vocabulary.tokenizer.decoder import Component, flatten
 from explorer.vocabulary.tokenizer.encoder import TokenizersEncoder
@@ -158,10 +157,6 @@ def word_rules_of(vocabulary: Vocabulary) -> WordRules:
             return _of_declared(vocabulary, encoder)
         case SentencePieceEncoder() as encoder:
             return _of_model_file(vocabulary, encoder)
-        case LongestMatch() as encoder:
-            marked = Marked.uncut().over_bytes()
-            model = LongestPieces(encoder.ids, None, len(vocabulary), None)
-            return WordRules(vocabulary, model, marked, (), "", str)
         case _:
             raise UnsupportedTokenizer("tokenizer", "it is of another kind", remedy=REMEDY)
 

@@ -47,8 +47,6 @@ def read_tokenizer(
     special_names: Iterable[str] = (),
     *,
     decoder: Component | None = None,
-    reader: PieceReader | None = None,
-    unwritten: frozenset[int] = frozenset(),
     parsed: object = None,
 ) -> TokenizerReading:
     """Read a tokenizer of the `tokenizers` library.
@@ -58,8 +56,6 @@ def read_tokenizer(
         also_special: Special ids beyond those that the tokenizer's own flags mark, with names.
         special_names: The names of further special tokens.
         decoder: The declaration of a decoder, for a tokenizer that has none.
-        reader: The reader of its pieces, for formats whose decoder has no declaration.
-        unwritten: Ids of pieces that are text but that the model never produces.
         parsed: The table of pieces from its file, if it was parsed already, to save asking the
             library for it.
 
@@ -72,7 +68,7 @@ def read_tokenizer(
     _check_components(tokenizer)
     model = ModelFacts.of(tokenizer)
     declared = declaration(tokenizer)
-    reader = reader or _reader(tokenizer, model, declared, decoder)
+    reader = _reader(tokenizer, model, declared, decoder)
     added = tokenizer.get_added_tokens_decoder()
     pieces = cast("dict[str, int]", parsed) if isinstance(parsed, dict) else {}
     if len(pieces) != tokenizer.get_vocab_size(with_added_tokens=False):
@@ -149,9 +145,7 @@ def read_tokenizer(
         special=special,
         pieces=known,
         notes=tuple(dict.fromkeys(notes)),
-        encoder=TokenizersEncoder(
-            tokenizer, model, reader, declared, literals, frozenset(special), unwritten
-        ),
+        encoder=TokenizersEncoder(tokenizer, model, reader, declared, literals, frozenset(special)),
         literal=reader.read if reader.joins == "before" else declared.literal,
         probes=tuple(
             text
@@ -271,8 +265,7 @@ def _reader(
             f"model.{model.kind}.end_of_word_suffix",
             f"words end in {model.suffix!r}, which the decoder ByteLevel prints as it stands; what "
             f"the model's owner prints there is not declared",
-            remedy="For CLIP and its relatives, give the other two files of the same tokenizer: "
-            "Vocabulary.from_file('.../vocab.json') with merges.txt beside it.",
+            remedy="Write the bytes of each id by hand with Vocabulary.from_bytes(...).",
         )
     if model.suffix != reader.suffix:
         raise UnsupportedTokenizer(

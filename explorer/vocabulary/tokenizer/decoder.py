@@ -158,19 +158,12 @@ class WordReader:
 
 @dataclass(frozen=True)
 class WordEndReader:
-    """A reader of pieces in which a suffix marks the end of a word and stands for a space.
-
-    Attributes:
-        byte_level: Whether the rest of a piece is spelled in GPT-2's alphabet.
-    """
+    """A reader of pieces in which a suffix marks the end of a word and stands for a space."""
 
     suffix: str
-    byte_level: bool = False
 
     def __call__(self, piece: str) -> bytes:
         """The bytes of a piece."""
-        if self.byte_level:
-            return b" ".join(map(piece_bytes, piece.split(self.suffix)))
         return piece.replace(self.suffix, " ").encode()
 
 

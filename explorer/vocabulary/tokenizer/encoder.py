@@ -128,7 +128,6 @@ class TokenizersEncoder:
     Args:
         literal: The added tokens that are text, by id.
         controls: Ids that no text may encode to, the unknown token included.
-        unwritten: Ids of pieces that are text but that the model never produces.
     """
 
     def __init__(
@@ -139,7 +138,6 @@ class TokenizersEncoder:
         declared: Declaration,
         literal: Mapping[int, AddedToken],
         controls: frozenset[int],
-        unwritten: frozenset[int] = frozenset(),
     ) -> None:
         self._tokenizer = tokenizer
         self._model = model
@@ -147,7 +145,6 @@ class TokenizersEncoder:
         self._declared = declared
         self._literal = literal
         self._controls = controls
-        self._unwritten = unwritten
         self._added = AddedTokens(literal, declared.normalize)
         self._plain, self._ids = _with_added(Tokenizer(tokenizer.model), tokenizer, literal)
 
@@ -155,7 +152,7 @@ class TokenizersEncoder:
         # Everything else is derived from these parts.
         literal = [(token, _flags(entry)) for token, entry in self._literal.items()]
         parts = (self._model, self._reader, self._declared, literal, self._controls)
-        return _restored, (self._tokenizer, *parts, self._unwritten)
+        return _restored, (self._tokenizer, *parts)
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -206,8 +203,8 @@ class TokenizersEncoder:
 
     @property
     def apart(self) -> frozenset[int]:
-        """The added tokens that are text, and the pieces that the model never produces."""
-        return self._unwritten.union(self._literal)
+        """The added tokens that are text."""
+        return frozenset(self._literal)
 
     def encode(self, text: str) -> tuple[int, ...]:
         """The ids of ``text``; names of special tokens in it are text.
@@ -334,10 +331,9 @@ def _restored(
     declared: Declaration,
     literal: Sequence[tuple[int, dict[str, Any]]],
     controls: frozenset[int],
-    unwritten: frozenset[int],
 ) -> TokenizersEncoder:
     entries = {token: AddedToken(**flags) for token, flags in literal}
-    return TokenizersEncoder(tokenizer, model, reader, declared, entries, controls, unwritten)
+    return TokenizersEncoder(tokenizer, model, reader, declared, entries, controls)
 
 
 def _with_added(

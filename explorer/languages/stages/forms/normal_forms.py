@@ -183,11 +183,11 @@ def _order(form: Form) -> Dfa:
     class_of = np.where(stays, column[classes], len(orders)).astype(np.int32)
     n = len(orders)
     lost = np.full((n, 1), NO_ARC, np.int32)
-    table = np.hstack([order_table(n), lost])
+    table = np.hstack([_order_table(n), lost])
     return table_over_bytes(table, class_of, np.ones(n, np.bool_), Meter())
 
 
-def order_table(n: int) -> Int32:
+def _order_table(n: int) -> Int32:
     """int32[n, n], the table of marks in the order of their classes, of which 0 is that of letters.
 
     The state is the last class; a character of class 0 may always follow.
