@@ -255,9 +255,7 @@ def test_llama_2_is_drawn_as_in_the_paper() -> None:
 def test_what_is_not_finite_state_is_refused_by_name() -> None:
     neox = TOKENIZERS["gpt-neox"]()
     marks = regex("(\u0301\u0323)*").preprocessed(neox)
-    with pytest.raises(
-        UnsupportedTokenizer, match=r"preprocessing\.NFC.*orders marks"
-    ):
+    with pytest.raises(UnsupportedTokenizer, match=r"preprocessing\.NFC.*orders marks"):
         marks.examples(1)
     # Of texts that are in NFC already it changes none.
     normal = regex("[e\u0301\u0323]*").normalized("NFC")
