@@ -170,34 +170,20 @@ class GrammarError(ExplorerError):
 
     def __init__(
         self, reason: str, *, text: str, start: int, end: int | None = None, remedy: str = "",
-        more: str = "", evidence: Mapping[str, object] | None = None, rule: str = "",
+        more: str = "", evidence: Mapping[str, object] | None = None,
     ) -> None:  # fmt: skip
         self.reason = reason
         self.text = text
-        self._more, self._further = more, dict(evidence or {})
         self.start = start
         self.end = start + 1 if end is None else end
         self.line = text.count("\n", 0, start) + 1
         self.column = start - (text.rfind("\n", 0, start) + 1) + 1
-        around = f"In rule({rule!r}), written as GBNF: line" if rule else "Line"
-        shown = f"{around} {self.line}, column {self.column}: {reason}.\n"
+        shown = f"Line {self.line}, column {self.column}: {reason}.\n"
         shown += f"{caret(text, start, self.end)}\n{more}"
         place = {"start": self.start, "end": self.end, "line": self.line, "column": self.column}
         super().__init__(
-            shown, remedy=remedy, evidence={"reason": reason, **place, **self._further}
+            shown, remedy=remedy, evidence={"reason": reason, **place, **(evidence or {})}
         )
-
-    def in_rule(self, rule: str, remedy: str) -> GrammarError:
-        """This error for a grammar of Python objects: it names the rule.
-
-        Args:
-            rule: The name of the rule that holds the place.
-            remedy: What to do, in terms of Python.
-        """
-        return GrammarError(
-            self.reason, text=self.text, start=self.start, end=self.end, remedy=remedy,
-            more=self._more, evidence={**self._further, "rule": rule}, rule=rule,
-        )  # fmt: skip
 
 
 class UnsupportedTokenizer(ExplorerError):

@@ -28,7 +28,6 @@ from explorer import grammars
 from explorer.budget import Meter
 from explorer.decoding.models.model import Reading
 from explorer.errors import ExplorerError
-from explorer.languages.grammar.parts import rule
 from explorer.languages.stages.normalized import ValidUtf8
 from explorer.tokens.schemes.terminals import FLAT_OBJECT
 from tests.decoding.models import Fixed, hash_model
@@ -122,7 +121,6 @@ def shown() -> dict[str, Any]:
         "aside": cursor.aside(),
         "compare": widgets.Compare(lm, "a", None, schemes={"a": constraint}),
         "invasiveness": widgets.Invasiveness(lm, constraint, max_tokens=5),
-        "rule": rule("a", rule("b") + "c"),
     }
 
 
@@ -259,7 +257,7 @@ def owners() -> Iterator[tuple[str, Callable[[], Any]]]:
     for name in ("vocabulary", "constraint", "dfa", "masks", "sampler", "trace", "run", "budget"):
         yield name, lambda name=name: things()[name]
     yield "session", session
-    for name in ("toy", "lazy", "cursor", "compare", "invasiveness", "rule"):
+    for name in ("toy", "lazy", "cursor", "compare", "invasiveness"):
         yield name, lambda name=name: shown()[name]
     for name in ("Constraint", "Vocabulary", "Session", "Trace", "TokenDFA"):
         yield name, lambda name=name: getattr(explorer, name)
@@ -391,7 +389,7 @@ def test_the_callables_are_found() -> None:
     assert {
         "regex", "Session", "session.step", "Session.from_ids", "dfa.allowed", "Cursor",
         "cursor.restore", "compare.take", "invasiveness.write", "toy.read", "lazy.can_finish",
-        "grammars.xml_text", "rule.times",
+        "grammars.xml_text",
     } <= set(callables())  # fmt: skip
     for name in callables():
         call(name, {})

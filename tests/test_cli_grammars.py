@@ -24,7 +24,7 @@ def parsed() -> ArgumentParser:
         ("a.gbnf", 'root ::= "(" root ")" | "x"'),
         ("a.txt", 'root ::= "(" root ")" | "x"'),
         ("a.lark", 'start: "(" start ")" | "x"'),
-        ("a.ebnf", "start ::= '(' start ')' | 'x'"),
+        ("a.ebnf", 'root ::= "(" root ")" | "x"'),
     ],
 )
 def test_the_ending_of_the_file_says_the_notation(tmp_path: Path, name: str, text: str) -> None:

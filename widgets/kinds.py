@@ -277,7 +277,8 @@ item: list | NUMBER
 NUMBER: /[1-9][0-9]?/
 """
 
-_PHRASES: Final = r"""phrase ::= "(" item (", " item)? ")"
+_PHRASES: Final = r"""root ::= phrase
+phrase ::= "(" item (", " item)? ")"
 item ::= phrase | word
 word ::= [a-z]+
 """
@@ -322,7 +323,7 @@ EXAMPLES: Final = (
     Preset("sums in parentheses (grammar)", "grammar", _SUMS, "What is 3 + 4?\n"),
     Preset("aⁿbⁿ (grammar)", "grammar", _NESTED, "As many a as b: "),
     Preset("nested lists (Lark)", "grammar (Lark)", _LISTS, "As a list: "),
-    Preset("nested phrases (EBNF)", "grammar (EBNF)", _PHRASES, "A phrase in brackets:"),
+    Preset("nested phrases", "grammar", _PHRASES, "A phrase in brackets:"),
     Preset(
         "URL", "regex",
         r"https?://([a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?\.){1,3}[a-z]{2,6}(:[1-9][0-9]{0,4})?"

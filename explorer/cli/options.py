@@ -154,7 +154,7 @@ def add_constraint(command: argparse.ArgumentParser, *, required: bool = False) 
     what.add_argument(
         "--grammar",
         metavar="FILE",
-        help="a text of a grammar: Lark in a .lark file, EBNF in an .ebnf file, GBNF in any other",
+        help="a text of a grammar: Lark in a .lark file, GBNF in any other",
     )
     what.add_argument(
         "--template",
@@ -231,7 +231,7 @@ def _unstaged_constraint(
         return structural_tag(tag, control_tokens=() if vocabulary is None else vocabulary)
     if arguments.grammar is not None:
         path = file_path("--grammar", arguments.grammar)
-        syntax = {".lark": "lark", ".ebnf": "ebnf"}.get(path.suffix.lower(), "gbnf")
+        syntax = "lark" if path.suffix.lower() == ".lark" else "gbnf"
         return grammar(read_text(path), syntax, ambiguous=bool(arguments.ambiguous))
     if arguments.choices is not None:
         return _choices(file_path("--choices", arguments.choices))

@@ -36,7 +36,6 @@ from explorer.languages.sources.algebra import (
     Difference,
     Intersection,
     Repetition,
-    TakesConstraints,
     Union,
     chained,
     counted_times,
@@ -207,8 +206,6 @@ class Constraint(StageMethods):
     # The operators build trees; nothing is computed until a machine is asked for. A text is itself.
     def __or__(self, other: Constraint | str) -> Constraint:
         """Words of either."""
-        if isinstance(other, TakesConstraints):
-            return NotImplemented
         other = _operand("|", other)
         source = chained(Union, self.source, other.source)
         return Constraint(source, depth=_depth(self, other, flat=Union))
@@ -225,8 +222,6 @@ class Constraint(StageMethods):
 
     def __add__(self, other: Constraint | str) -> Constraint:
         """A word of the left one, then one of the right."""
-        if isinstance(other, TakesConstraints):
-            return NotImplemented
         other = _operand("+", other)
         source = chained(Concatenation, self.source, other.source)
         return Constraint(source, depth=_depth(self, other, flat=Concatenation))

@@ -218,41 +218,20 @@ SKETCHES: Final[Mapping[str, Mapping[str, Sketch]]] = MappingProxyType(
         "left recursion": {
             "gbnf": ('e ::= t ("+" t)*', 'e ::= e "+" t | t'),
             "lark": ('e: t ("+" t)*', 'e: e "+" t | t'),
-            "w3c": ("e ::= t ('+' t)*", "e ::= e '+' t | t"),
-            "iso": ("e = t, { '+', t };", "e = e, '+', t | t;"),
-            "python": ('e = rule("e", t + ("+" + t).star())',
-                       'e = rule("e", rule("e") + "+" + t | t)'),
         },
         "end or go on": {
             "gbnf": ('s ::= "if" s ("else" s)? "fi" | "x"', 's ::= "if" s ("else" s)? | "x"'),
             "lark": ('s: "if" s ["else" s] "fi" | "x"', 's: "if" s ["else" s] | "x"'),
-            "w3c": ("s ::= 'if' s ('else' s)? 'fi' | 'x'", "s ::= 'if' s ('else' s)? | 'x'"),
-            "iso": ("s = 'if', s, [ 'else', s ], 'fi' | 'x';", "s = 'if', s, [ 'else', s ] | 'x';"),
-            "python": (
-                's = rule("s", "if" + rule("s") + ("else" + rule("s")).optional() + "fi" | "x")',
-                's = rule("s", "if" + rule("s") + ("else" + rule("s")).optional() | "x")',
-            ),
         },
         "begin alike": {
             "gbnf": ('s ::= "(" s ")" | "x" | "y"',
                      's ::= a | b\na ::= "(" a ")" | "x"\nb ::= "(" b ")" | "y"'),
             "lark": ('s: "(" s ")" | "x" | "y"',
                      's: a | b\na: "(" a ")" | "x"\nb: "(" b ")" | "y"'),
-            "w3c": ("s ::= '(' s ')' | 'x' | 'y'",
-                    "s ::= a | b\na ::= '(' a ')' | 'x'\nb ::= '(' b ')' | 'y'"),
-            "iso": ("s = '(', s, ')' | 'x' | 'y';",
-                    "s = a | b;\na = '(', a, ')' | 'x';\nb = '(', b, ')' | 'y';"),
-            "python": ('s = rule("s", "(" + rule("s") + ")" | choice(["x", "y"]))',
-                       'a = rule("a", "(" + rule("a") + ")" | "x")\n'
-                       'b = rule("b", "(" + rule("b") + ")" | "y")\ns = rule("s", a | b)'),
         },
         "keyword": {
             "gbnf": (r"name ::= /(?!(?:if|do)\Z)[a-z]+/", "name ::= [a-z]+"),
             "lark": (r"NAME: /(?!(?:if|do)\Z)[a-z]+/", "NAME: /[a-z]+/"),
-            "w3c": (r"name ::= /(?!(?:if|do)\Z)[a-z]+/", "name ::= [a-z]+"),
-            "iso": (r"name = /(?!(?:if|do)\Z)[a-z]+/;", "name = /[a-z]+/;"),
-            "python": (r'name = rule("name", regex(r"(?!(?:if|do)\Z)[a-z]+"))',
-                       'name = rule("name", regex("[a-z]+"))'),
         },
     }
 )  # fmt: skip
@@ -280,7 +259,7 @@ def rewrite_of(kind: str, dialect: str) -> str:
 
     Args:
         kind: A kind of `SKETCHES`.
-        dialect: How the grammar is written: ``gbnf``, ``lark``, ``w3c``, ``iso`` or ``python``.
+        dialect: The notation of the grammar: ``gbnf`` or ``lark``.
     """
     good, bad = (sketch.replace("\n", "\n  ") for sketch in SKETCHES[kind][dialect])
     return f"{_ADVICE[kind]}\n  {good}\nfor\n  {bad}\n{_LOOSE}"

@@ -2,11 +2,6 @@
 
 The text is the grammar as it was written, comments included; spans of letters, classes and patterns
 refer to it. The label of a place is its rule.
-
-Rules that are Python objects may hold constraints that have no form in GBNF: a JSON Schema, an
-intersection, a machine from elsewhere. In the text of such a grammar, ``<1: JSON Schema>`` stands
-for the first of them. The constraint is a child of the grammar, with its own text and places, as
-the parts of a union are.
 """
 
 from __future__ import annotations
@@ -24,7 +19,6 @@ from explorer.budget import Budget, Meter
 from explorer.errors import DamagedFile, GrammarError, caret
 from explorer.languages.grammar.diagnosis import check_deterministic
 from explorer.languages.grammar.notations.checks import check_rules, unused_rules
-from explorer.languages.grammar.notations.ebnf import EbnfReader
 from explorer.languages.grammar.notations.gbnf import GbnfReader
 from explorer.languages.grammar.notations.lark import AROUND, COMMON, LarkReader
 from explorer.languages.grammar.notations.reading import MOST_CHARACTERS, GrammarReader, WrittenRule
@@ -103,10 +97,6 @@ class GrammarText(Source):
         """The remedy for endless white space: bound it in its rule."""
         return "Bound it in its rule, for example [ ]{0,2} for [ \\t\\n]*, or leave it out."
 
-    def dialect(self) -> str:
-        """The notation of the grammar, or the form of the notation."""
-        return self.notation
-
     @classmethod
     def root(cls, rules: Sequence[WrittenRule]) -> str:
         """The name of the start rule."""
@@ -166,7 +156,7 @@ class GrammarText(Source):
         tree = made.tree.body
         if not ambiguous and isinstance(tree, Rules):
             given = None if budget is None else meter
-            check_deterministic(text, rules, tree, made.dialect(), given)
+            check_deterministic(text, rules, tree, cls.notation, given)
         return made
 
     def __str__(self) -> str:
@@ -220,43 +210,8 @@ class LarkGrammar(GrammarText):
         return AROUND if any(rule.name == AROUND for rule in rules) else "start"
 
 
-@register("grammar (EBNF)")
-@dataclass(frozen=True)
-class EbnfGrammar(GrammarText):
-    """A grammar in EBNF."""
-
-    kind: ClassVar[str] = "ebnf-grammar"
-    reader: ClassVar[type[GrammarReader]] = EbnfReader
-    notation: ClassVar[str] = "ebnf"
-
-    def dialect(self) -> str:
-        """``"w3c"`` or ``"iso"``."""
-        return "iso" if EbnfReader(self.grammar).iso else "w3c"
-
-    @property
-    def space_remedy(self) -> str:
-        """The remedy for endless white space: a pattern with a bound, which EBNF itself lacks."""
-        return "Bound it in its rule, for example /[ ]{0,2}/ for ' '*, or leave it out."
-
-    @classmethod
-    def root(cls, rules: Sequence[WrittenRule]) -> str:
-        """The name of the first rule, which is the start."""
-        return rules[0].name if rules else "the first rule"
-
-
 NOTATIONS: Final[dict[str, type[GrammarText]]] = {
     "gbnf": GbnfGrammar,
     "lark": LarkGrammar,
-    "ebnf": EbnfGrammar,
 }
 """The kind of source of each notation."""
-
-
-@register("grammar with constraints")
-@dataclass(frozen=True)
-class EmbeddingGrammar(GbnfGrammar):
-    """A grammar in GBNF with constraints for some terminals."""
-
-    kind: ClassVar[str] = "embedding-grammar"
-    plain_text: ClassVar[bool] = False
-    embeds: ClassVar[bool] = True

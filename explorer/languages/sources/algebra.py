@@ -44,12 +44,6 @@ from explorer.languages.sources.choice import check_encodable
 from explorer.languages.sources.registry import register
 
 
-class TakesConstraints:
-    """An operand, such as a rule of a grammar, whose own ``|`` and ``+`` take a constraint on
-    either side; the operators of `Constraint` return ``NotImplemented`` for it.
-    """
-
-
 class Combination(Source):
     """A source that is made of others; ``sign`` is the operator that combines them."""
 

@@ -34,7 +34,7 @@ _NAMES: Final[dict[type[Source], str]] = {}
 _BUILT_IN: Final = {
     "regex.source": ("regex",),
     "sources.choice": ("choices",),
-    "grammar.source": ("grammar", "grammar (Lark)", "grammar (EBNF)"),
+    "grammar.source": ("grammar", "grammar (Lark)"),
     "schema.source": ("JSON Schema",),
     "sources.aliases": ("choices with aliases",),
     "template.generated": ("template",),

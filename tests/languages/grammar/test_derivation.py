@@ -33,7 +33,7 @@ TEXTS = {
 PRESETS = {
     "sums in parentheses (grammar)": "(1+(2+3)+4)+5=9",
     "nested lists (Lark)": "[1,[2,[3],[[4]]]]",
-    "nested phrases (EBNF)": "(a, ((b, c), (d, (e))))",
+    "nested phrases": "(a, ((b, c), (d, (e))))",
 }
 
 

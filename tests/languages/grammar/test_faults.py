@@ -104,12 +104,6 @@ def test_a_short_form_shows_the_rules() -> None:
     assert str(grammar('start: "a"', "lark").source) == """grammar('start: "a"', 'lark')"""
 
 
-def test_a_backslash_is_itself_as_the_w3c_writes_it() -> None:
-    escaped = grammar("root ::= '\\' [tbnrf\\\"']", "ebnf")  # ECHAR of SPARQL.
-    assert escaped.accepts("\\n") and escaped.accepts('\\"') and not escaped.accepts("\n")
-    assert grammar(r'root ::= "a\nb"').accepts("a\nb")
-
-
 def test_the_language_of_gbnf() -> None:
     """Each construct of the notation beside the pattern that means the same."""
     pairs = {
@@ -176,7 +170,6 @@ def test_a_combination_is_not_told_to_take_a_smaller_depth() -> None:
 SPACES = {
     'root ::= ws "a" ws\nws ::= [ ]*': ("gbnf", "[ ]{0,2} for [ \\t\\n]*"),
     'start: "a"\n%import common.WS\n%ignore WS': ("lark", "what %ignore names may be repeated"),
-    "a ::= s 'a' s\ns ::= ' '*": ("ebnf", "/[ ]{0,2}/ for ' '*"),
 }
 
 

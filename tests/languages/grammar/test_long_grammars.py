@@ -18,7 +18,6 @@ SHAPES: dict[str, Callable[[int], tuple[str, str]]] = {
     "a long text": lambda n: ('root ::= "' + "a" * n + '"', "gbnf"),
     "a long text in Lark": lambda n: ('start: "' + "a" * n + '"', "lark"),
     "many pieces": lambda n: ("root ::= " + '"a" ' * n, "gbnf"),
-    "many pieces in EBNF": lambda n: ("root = " + ", ".join(['"a"'] * n) + " ;", "ebnf"),
     "many calls": lambda n: (
         "root ::= " + " ".join(f"r{k}" for k in range(n))
         + "".join(f'\nr{k} ::= "a"' for k in range(n)), "gbnf",

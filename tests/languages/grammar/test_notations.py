@@ -147,63 +147,6 @@ def test_a_comment_in_a_pattern_ends_with_it() -> None:
     assert explorer.grammar(text, syntax="lark").equivalent(explorer.literal("ab"))
 
 
-EBNF = {
-    # As in XML 1.0: a comment, and remarks on constraints that no grammar says.
-    "c ::= '<' ((Char - '-') | ('-' (Char - '-')))* '>'\nChar ::= #x9 | #xA | [#x20-#x7e]": (
-        "<([\\t\n -,.-~]|-[\\t\n -,.-~])*>"
-    ),
-    "c ::= (A - (B | 'c'))+\nA ::= [a-f] - 'f'\nB ::= 'b'": "[ade]+",
-    "a ::= 'x' [ wfc: foo ]\n [VC: bar baz] b [ vc: it's ]\nb ::= 'y' [vc:]": "xy[vc:]",
-    "a = b - 'x' ;\nb = 'x' | 'y' ;": "y",
-    "digits ::= [0-9]+ '.'? /* one */ \"x\"*": "[0-9]+\\.?x*",
-    "a ::= b | c\nb ::= 'b' c?\nc ::= #x63 [a-b^#x41-#x43]": "b(c[A-Ca-b\\^])?|c[A-Ca-b\\^]",
-    "a ::= ([a-z] - 'q') | [^a-z#xA] - ('0')": "[a-pr-z]|[^a-z\n0]",
-    "a ::= /x{2}|\\//": "xx|/",
-    "a = 'x' , { 'y' | \"z\" } , [ 'w' ] ; (* done *)": "x[yz]*w?",
-    "a = 3 * 'ab' | b ;\nb = 'c' , 'd' | ;": "(ab){3}|(cd)?",
-    "a = ( 'x' | 'y' ) , 'z' .": "[xy]z",
-}
-
-
-@pytest.mark.parametrize("text", EBNF)
-def test_ebnf_means_what_the_pattern_means(text: str) -> None:
-    constraint = explorer.grammar(text, syntax="ebnf")
-    assert constraint.equivalent(explorer.regex(EBNF[text]))
-    assert constraint.source.warnings() == ()
-
-
-EBNF_FAULTS = {
-    "a ::= 'x": "The text does not end",
-    "a ::= [x": "The class does not end",
-    "a ::= 'x' /* ": "The comment does not end",
-    "a ::= b - 'x'\nb ::= 'xy'": "Only single characters can be left out",
-    "a ::= b - 'x'\nb ::= 'x' | 'yz'": "Only single characters can be left out",
-    "a ::= a - 'x' | 'x'": "Only single characters can be left out",
-    "a ::= 'x\nb ::= 'y'": "The text does not end in its line",
-    "a ::= ('x'\nb ::= 'y'": "This '(' is not closed where its rule ends, in line 2",
-    "a ::= 'x'; b ::= 'y'": "A rule ends where the next one begins, without a sign",
-    "a = 'x'": "The rule does not end here",
-    "a = ? any ? ;": "A special sequence, ? ... ?, means what its author says",
-    "a = ( 'x' ;\nb = 'y' ;": "This '(' is not closed where its rule ends, in line 1",
-    "a = { 'b' } - 'x' ;": "Only single characters can be left out",
-    "a = (: 'x' :) ;": "(: and :) are not read",
-    "a = (/ 'x' /) ;": "(/ and /) are not read",
-    "a = 'x' / 'y' ;": "/ is not read as a bar",
-    "a = 'x' ! 'y' ;": "! is not read as a bar",
-    "a = 'x'* ;": "Nothing is repeated with *",
-    "a = 3 'x' ;": "stands before no *",
-    "a ::= #x110000": "#x takes hexadecimal digits",
-    "a : 'x'": "there is no ::=",
-}
-
-
-@pytest.mark.parametrize("text", EBNF_FAULTS)
-def test_faults_of_ebnf(text: str) -> None:
-    with pytest.raises(GrammarError) as caught:
-        explorer.grammar(text, syntax="ebnf")
-    assert EBNF_FAULTS[text] in str(caught.value) and caught.value.remedy
-
-
 def test_what_is_ignored_is_not_inside_a_terminal() -> None:
     spaced = explorer.grammar('start: A "b"\nA: "a" "a"\n%ignore " "\n', syntax="lark")
     assert spaced.accepts(" aa b ") and not spaced.accepts("a ab")
@@ -213,6 +156,6 @@ def test_editor_kinds_and_files() -> None:
     from explorer.languages.sources.registry import read
     from explorer.languages.sources.serial import source_from_dict, source_to_dict
 
-    for name, text in (("grammar (Lark)", 'start: "a"'), ("grammar (EBNF)", "a ::= 'a'")):
+    for name, text in (("grammar (Lark)", 'start: "a"'), ("grammar", 'root ::= "a"')):
         source = read(name, text)
         assert source_from_dict(source_to_dict(source)) == source

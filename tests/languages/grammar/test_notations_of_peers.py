@@ -49,8 +49,7 @@ def test_a_pattern_in_quotes_is_a_terminal() -> None:
     ("syntax", "text"),
     [
         ("gbnf", 'root ::= "<" Regex("[a-z]+\\\\d") ">"'),
-        ("ebnf", "root ::= '<' Regex(\"[a-z]+\\\\d\") '>'"),
-        ("ebnf", "root = '<', Regex(\"[a-z]+\\\\d\"), '>' ;"),
+        ("lark", 'start: "<" Regex("[a-z]+\\\\d") ">"'),
     ],
 )
 def test_a_pattern_in_quotes_stands_in_every_notation(syntax: str, text: str) -> None:

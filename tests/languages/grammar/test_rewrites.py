@@ -5,50 +5,26 @@ from __future__ import annotations
 import pytest
 
 import explorer
-from explorer import choice, regex
 from explorer.errors import GrammarError
-from explorer.grammars import GrammarRule, rule
 from explorer.languages.grammar.diagnosis import SKETCHES
-
-SYNTAX = {"gbnf": "gbnf", "lark": "lark", "w3c": "ebnf", "iso": "ebnf"}
 
 # What a sketch leaves out: the root, and rules that recurse, so that nothing is merged away.
 AROUND = {
     "gbnf": 'root ::= {0}\n{1}\nt ::= "(" root ")" | "1"\n',
     "lark": 'start: {0}\n{1}\nt: "(" start ")" | "1"\n',
-    "w3c": "root ::= {0}\n{1}\nt ::= '(' root ')' | '1'\n",
-    "iso": "root = {0};\n{1}\nt = '(', root, ')' | '1';\n",
 }
 KEYWORDS = {
     "gbnf": 'root ::= st\nst ::= "if " b ";" | name " " c ";"\n'
     'b ::= "(" b ")" | "x"\nc ::= "(" c ")" | "y"\n',
     "lark": 'start: st\nst: "if " b ";" | NAME " " c ";"\nb: "(" b ")" | "x"\nc: "(" c ")" | "y"\n',
-    "w3c": "root ::= st\nst ::= 'if ' b ';' | name ' ' c ';'\n"
-    "b ::= '(' b ')' | 'x'\nc ::= '(' c ')' | 'y'\n",
-    "iso": "root = st;\nst = 'if ', b, ';' | name, ' ', c, ';';\n"
-    "b = '(', b, ')' | 'x';\nc = '(', c, ')' | 'y';\n",
 }
 FIRST = {"left recursion": "e", "end or go on": "s", "begin alike": "s"}
 
 
 def written(kind: str, dialect: str, sketch: str) -> explorer.Constraint:
     """The grammar that a sketch is a part of."""
-    if dialect == "python":
-        return in_python(kind, sketch)
     text = f"{KEYWORDS[dialect]}{sketch}\n" if kind == "keyword" else ""
-    return explorer.grammar(text or AROUND[dialect].format(FIRST[kind], sketch), SYNTAX[dialect])
-
-
-def in_python(kind: str, sketch: str) -> explorer.Constraint:
-    names: dict[str, object] = {"rule": rule, "regex": regex, "choice": choice}
-    names["t"] = rule("t", "(" + rule("root") + ")" | "1")
-    exec(sketch, names)
-    made = names["name" if kind == "keyword" else FIRST[kind]]
-    assert isinstance(made, GrammarRule)
-    if kind == "keyword":
-        b, c = rule("b", "(" + rule("b") + ")" | "x"), rule("c", "(" + rule("c") + ")" | "y")
-        return explorer.grammar(rule("st", "if " + b + ";" | made + " " + c + ";"))
-    return explorer.grammar(rule("root", made.times(1)))
+    return explorer.grammar(text or AROUND[dialect].format(FIRST[kind], sketch), dialect)
 
 
 CASES = [(kind, dialect) for kind, sketches in SKETCHES.items() for dialect in sketches]

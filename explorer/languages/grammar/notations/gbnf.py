@@ -14,13 +14,11 @@ syntax; and the escapes of xgrammar's EBNF, which is the same notation otherwise
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
 from explorer.automata.tree.charset import char_set
-from explorer.automata.tree.nodes import Dot, Group, Node, Source
+from explorer.automata.tree.nodes import Dot, Node, Source
 from explorer.errors import RegexError
 from explorer.languages.grammar.notations.reading import (
     LOOKS_LIKE,
@@ -35,12 +33,11 @@ _ESCAPES: Final = {
     "v": "\v", "0": "\0", "e": "\x1b",
     **{char: char for char in "\\\"[]'?/-^"},
 }  # fmt: skip
-_MARK: Final = re.compile(r"<(\d{1,9}): [^>\n]*>")
 _ANY: Final = char_set([(0, 0x10FFFF)])
 
 
 class GbnfReader(GrammarReader):
-    """A grammar in GBNF that is being read; ``<1: ...>`` stands for the first embedded source."""
+    """A grammar in GBNF that is being read."""
 
     sign = "::="
     strays = MappingProxyType(
@@ -54,7 +51,6 @@ class GbnfReader(GrammarReader):
 
     def __init__(self, text: str, given: tuple[Source, ...] = ()) -> None:
         super().__init__(text, given)
-        self.leaves = [*given]
         self.broken: int | None = None
 
     def rules(self) -> list[WrittenRule]:
@@ -78,10 +74,10 @@ class GbnfReader(GrammarReader):
             end = self.at
             self.skip()
             if not self.takes("::="):
-                like = {":": LOOKS_LIKE["lark"], "=": LOOKS_LIKE["ebnf"]}
+                lark = self.text[self.at : self.at + 1] == ":"
                 raise self.wrong(
                     f"After the name {name!r} there is no ::=",
-                    like.get(self.text[self.at : self.at + 1], "Write name ::= body."), start, end,
+                    LOOKS_LIKE["lark"] if lark else "Write name ::= body.", start, end,
                 )  # fmt: skip
             self.skip_lines()
             body = self.alternatives()
@@ -113,11 +109,6 @@ class GbnfReader(GrammarReader):
             return self.group()
         if char == "/":
             return self.slashed()
-        mark = _MARK.match(self.text, start)
-        if mark is not None and 1 <= int(mark[1]) <= len(self.given):
-            self.at, number = mark.end(), int(mark[1]) - 1
-            inner = replace(self.given[number].tree, child=number)
-            return Group(start, self.at, inner, None, None)
         if char == "<" or self.sees("!<"):
             raise self.wrong(
                 "A token cannot be named in a grammar: a constraint is a set of texts",

@@ -208,10 +208,9 @@ class LarkReader(GrammarReader):
         ending = self._attributes(name)
         if not self.sees(":") or self.sees("::="):
             sign = next((each for each in ("::=", "=") if self.sees(each)), "")
-            like = {"::=": LOOKS_LIKE["gbnf"], "=": LOOKS_LIKE["ebnf"]}
             raise self.wrong(
                 f"After the name {name!r} there is no colon{f', but {sign}' if sign else ''}",
-                like.get(sign, "Write name: body."), start, end,
+                LOOKS_LIKE["gbnf"] if sign == "::=" else "Write name: body.", start, end,
             )  # fmt: skip
         self.at += 1
         self.skip_lines()

@@ -39,7 +39,6 @@ MOST_NESTED: Final = 150
 LOOKS_LIKE: Final = {
     "gbnf": 'This looks like GBNF: give syntax="gbnf".',
     "lark": 'This looks like Lark: give syntax="lark".',
-    "ebnf": 'This looks like EBNF: give syntax="ebnf".',
 }
 """The remedy for a grammar in another notation."""
 
