@@ -43,7 +43,8 @@ def deciding_parts(
         return ()
     byte = verdict.failing_byte
     walked = constraint.machine if machine is None else machine
-    live = parts(source, walked, verdict.read, byte, verdict.char_begin, verdict.rest)
+    offered = "text" if verdict.token is None else "token"
+    live = parts(source, walked, verdict.read, byte, verdict.char_begin, verdict.rest, offered)
     if byte is None and verdict.stage in ("allowed", "filtered", "dead_end"):
         # Only the places that come next are wanted, not the parts that forbid the token.
         return tuple(part for part in live if part.role == "expects")

@@ -25,7 +25,7 @@ Cost: a look-up per byte of text and part; the machines of the parts are built o
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final, Literal
@@ -35,11 +35,13 @@ from explorer.automata.discovered.discover import discover
 from explorer.automata.machine import NO_ARC, ByteMachine, Dfa, whole_table
 from explorer.automata.tree.assertions import without_edge_anchors
 from explorer.automata.tree.build import build
+from explorer.automata.tree.changes import Change, Changeable, NamedSpan
 from explorer.automata.tree.nodes import (
     Assertion,
     Deferred,
     Empty,
     Node,
+    Offered,
     Origin,
     Rules,
     Source,
@@ -74,6 +76,7 @@ class SourcePlace:
         text: Its text: a piece of the source's text, or the matching texts of a choice.
         label: A name beside its span, such as ``/properties/age``; may be empty.
         phases: The phases of the run that contain it, the outermost first.
+        changes: Gives the changes of the source that let the text go on (`NamedSpan`).
     """
 
     source: Source
@@ -82,6 +85,9 @@ class SourcePlace:
     text: str
     label: str = ""
     phases: tuple[str, ...] = ()
+    changes: Callable[[], Iterable[tuple[Change, Changeable]]] = field(
+        default=tuple, compare=False, repr=False
+    )
 
     @property
     def span(self) -> tuple[int, int] | None:
@@ -255,6 +261,7 @@ class PlaceQuestion:
         rest: The bytes that were written after it.
         only: Count only places that read one of these bytes; ``None`` for all.
         boundary: An offset at which a token is known to begin; ``None`` without one.
+        offered: What the byte and the rest are.
     """
 
     text: bytes
@@ -263,6 +270,7 @@ class PlaceQuestion:
     rest: bytes = b""
     only: bytes | None = None
     boundary: int | None = None
+    offered: Offered = "text"
 
     def shifted(self, begin: int) -> PlaceQuestion:
         """The same question for a part that begins at an offset of the text."""
@@ -332,10 +340,13 @@ def parts(
     byte: int | None,
     begin: int | None = None,
     rest: bytes = b"",
+    offered: Offered = "text",
 ) -> tuple[SourcePart, ...]:
     """The parts of a source that decide (`PlaceQuestion`), in the order of the tree; by default the
     failing byte begins a character."""
-    question = PlaceQuestion(text, byte, len(text) if begin is None else begin, rest)
+    question = PlaceQuestion(
+        text, byte, len(text) if begin is None else begin, rest, offered=offered
+    )
     return source_machines(source).parts(question, machine)
 
 
@@ -488,7 +499,8 @@ class SourceMachines:
                 case "ready" if whole is None and not machine.expected(here):
                     return []  # This alternative has ended, and others go on.
                 case "ready":
-                    return self.ready(inner, here_at, machine, question) or [
+                    alone = question if whole is not None else replace(question, offered="part")
+                    return self.ready(inner, here_at, machine, alone) or [
                         SourcePart("state", here_at.source, here_at.path, state=here)
                     ]
                 case "sequence" if self.is_closed(inner):
@@ -510,13 +522,15 @@ class SourceMachines:
             # The rules are written text: one part for each at which the text goes on.
             live = self.live(written, at, question.begun, question.expected(machine))
             return expecting(live, at.source, at.path)
-        spans = ((node.start, node.end, ""),) if node.start < node.end else ()
+        spans = (NamedSpan(node.start, node.end, ""),) if node.start < node.end else ()
         if node.locate is not None:
-            spans = node.locate(question.text, question.byte, question.rest)
+            spans = node.locate(question.text, question.byte, question.rest, question.offered)
         text = at.source.text
         places = tuple(
-            SourcePlace(at.source, start, end, text[start:end], _inside(label, at.label), at.phases)
-            for start, end, label in spans
+            SourcePlace(
+                at.source, start, end, text[start:end], _inside(label, at.label), at.phases, changes
+            )
+            for start, end, label, changes in spans
         )
         return [SourcePart("expects", at.source, at.path, places)] if places else []
 

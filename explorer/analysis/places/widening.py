@@ -212,14 +212,23 @@ def cause_of(
         return None
     if verdict.stage == "not_text" and not verdict.prefix and offered == b"<think>":
         return Cause(_REASONING, _after_reasoning(constraint))
-    if verdict.stage != "constraint" or verdict.byte_offset is None:
-        return None
     if constraint.over_tokens or constraint.source.token_stages:
         return None  # The stages may still mask what the text allows.
     written = verdict.prefix + (verdict.data or b"")
-    for cause in islice(_changes(constraint, verdict, parts, offered), MOST_TRIED):
+    if verdict.stage == "end_of_text" and verdict.token is not None:
+        written = verdict.prefix
+    elif verdict.stage != "constraint" or verdict.byte_offset is None:
+        return None
+    elif verdict.token is None:  # What comes later in a text may be wrong too.
+        written = written[: len(verdict.read) + 1]
+    for cause, is_tested in islice(_changes(constraint, verdict, parts, offered), MOST_TRIED):
+        if is_tested:
+            return cause
         try:
-            if state_after(cause.constraint.machine, written) != NO_ARC:
+            machine = cause.constraint.discover(Meter(LIMITS))
+            after = state_after(machine, written)
+            ends = verdict.stage == "end_of_text"
+            if after != NO_ARC and (not ends or machine.is_accepting(after)):
                 return cause
         except ExplorerError:
             continue  # The change does not parse, or makes too large a machine.
@@ -228,17 +237,23 @@ def cause_of(
 
 def _changes(
     constraint: Constraint, verdict: Verdict, parts: Sequence[SourcePart], offered: bytes
-) -> Iterator[Cause]:
+) -> Iterator[tuple[Cause, bool]]:
+    """The causes that may apply, each with whether its source was tested as it is."""
     whole = constraint.source
     if not verdict.prefix and offered not in (b"", _SAYS_NOTHING):
         for openings, change, around in _AROUND:
             if any(offered.startswith(each) or each.startswith(offered) for each in openings):
-                yield Cause(change, around(constraint))
-    labels: dict[Source, list[str]] = {}
-    for part in parts:
-        for place in part.positions:
-            labels.setdefault(place.source, []).append(place.label)
-    for source, decides in labels.items():
+                yield Cause(change, around(constraint)), False
+    places = {
+        (place.source, place.label): place for part in parts for place in part.positions
+    }  # fmt: skip
+    found = [
+        (change, changed, place.source)
+        for place in places.values()
+        for change, changed in place.changes()
+    ]
+    # What is missing may also be written first, so a change that keeps it comes before.
+    for change, changed, source in sorted(found, key=lambda each: each[0].missing):
         for way in ways_to(whole, source)[:1]:
-            for change, changed in source.relaxed(decides):
-                yield Cause(change, Constraint(put_source(whole, way, changed)))
+            if isinstance(changed, Source):
+                yield Cause(change, Constraint(put_source(whole, way, changed))), not way

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Change:
 
 
 class Changeable:
-    """The base class of sources that can suggest changes; the default has none."""
+    """The base class of sources that have options, and take another text."""
 
     @property
     def remark(self) -> str:
@@ -42,10 +42,17 @@ class Changeable:
         """
         return None
 
-    def relaxed(self, labels: Sequence[str]) -> Iterator[tuple[Change, Self]]:
-        """Suggest sources of this kind that allow more, with the most common cause first.
 
-        Args:
-            labels: The labels of the places where the text fails, such as JSON Pointers.
-        """
-        return iter(())
+class NamedSpan(NamedTuple):
+    """A span of a source that decides, with its label and the changes that let a text go on.
+
+    Args:
+        start, end: The span in the source's text.
+        label: Its name, such as a JSON Pointer.
+        changes: Gives each change in words, with the source that it leads to, the best first.
+    """
+
+    start: int
+    end: int
+    label: str
+    changes: Callable[[], Iterable[tuple[Change, Changeable]]] = tuple

@@ -34,7 +34,7 @@ from msgspec import Struct, json, structs
 
 from explorer.alphabet import shown_letters
 from explorer.automata.machine import Dfa, Nfa
-from explorer.automata.tree.changes import Changeable
+from explorer.automata.tree.changes import Changeable, NamedSpan
 from explorer.automata.tree.charset import CharSet, character
 from explorer.budget import Meter
 from explorer.errors import EmptyConstraint
@@ -177,9 +177,9 @@ class Deferred(Struct, frozen=True):
 
     Args:
         make: From a meter to a minimal machine over valid UTF-8; raises `BudgetExceeded`.
-        locate: From a text, the beginning of a word, the byte that fails there, and what was
-            written after it, to the spans of the source that decide, each with its label; ``None``
-            where the source cannot say.
+        locate: From a text, the beginning of a word, the byte that fails there, what was written
+            after it, and what all of that is, to the spans of the source that decide,
+            each with its label; ``None`` where the source cannot say.
         outline: The same language as an automaton over nodes, if that is much smaller.
         written: Gives the tree that it was written as, where the places are those of that tree.
         is_late: Whether it may wait until a text comes to it.
@@ -343,7 +343,9 @@ Node = (
     | Written | Remembered
 )  # fmt: skip
 Leaf = Literal | Class | Dot
-Locate = Callable[[bytes, int | None, bytes], tuple[tuple[int, int, str], ...]]
+Offered = OneOf["token", "text", "part"]
+"""What is offered after a text: one token, more of a text, or what may belong to the next part."""
+Locate = Callable[[bytes, int | None, bytes, Offered], tuple[NamedSpan, ...]]
 Closed = (
     Machine | Deferred | Rules | TokenPiece | TokenLimit | Intersect | Subtract | Negate
     | Remembered

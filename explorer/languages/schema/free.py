@@ -18,7 +18,8 @@ from typing import Any, ClassVar, Self
 
 from explorer.arguments import whole_number
 from explorer.automata.machine import Dfa
-from explorer.automata.tree.nodes import Deferred, Loop, Node, Source
+from explorer.automata.tree.changes import NamedSpan
+from explorer.automata.tree.nodes import Deferred, Loop, Node, Offered, Source
 from explorer.budget import Meter
 from explorer.errors import ConstraintError, DamagedFile, ExplorerError
 from explorer.languages.constraint import Constraint
@@ -73,8 +74,8 @@ class FreeJson(Source):
         return Deferred(0, len(self.text), self.build, self.locate)
 
     def locate(
-        self, data: bytes, byte: int | None = None, rest: bytes = b""
-    ) -> tuple[tuple[int, int, str], ...]:
+        self, data: bytes, byte: int | None = None, rest: bytes = b"", offered: Offered = "token"
+    ) -> tuple[NamedSpan, ...]:
         """The limit that forbids the value, else the whole call.
 
         Args:
@@ -88,8 +89,9 @@ class FreeJson(Source):
             name, limit, what = limits[byte]
             written = f"{name}={limit}"
             start = self.text.index(written)
-            return ((start, start + len(written), f"{written}, the deepest that {what} nest"),)
-        return ((0, len(self.text), "json(...)"),)
+            label = f"{written}, the deepest that {what} nest"
+            return (NamedSpan(start, start + len(written), label),)
+        return (NamedSpan(0, len(self.text), "json(...)"),)
 
     def build(self, meter: Meter) -> Dfa:
         """The machine over the text of JSON.

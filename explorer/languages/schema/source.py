@@ -7,10 +7,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, partial
+from functools import cache, cached_property, lru_cache, partial
 from inspect import signature
 from os import PathLike
-from types import MappingProxyType
 from typing import Any, ClassVar, Final, Self, TypeVar, cast
 
 from msgspec import structs
@@ -21,12 +20,13 @@ from explorer.arguments import (
     wrong,
 )
 from explorer.automata.discovered.discover import discover
-from explorer.automata.machine import NO_ARC, ByteMachine, Dfa
-from explorer.automata.tree.changes import Change
+from explorer.automata.machine import ByteMachine, Dfa
+from explorer.automata.tree.changes import Change, NamedSpan
 from explorer.automata.tree.nodes import (
     Deferred,
     Loop,
     Node,
+    Offered,
     Outline,
     Remembered,
     Rules,
@@ -45,18 +45,10 @@ from explorer.errors import (
 )
 from explorer.languages.constraint import Constraint
 from explorer.languages.schema.diagnosis.annotations import leaves_free, schema_remarks
-from explorer.languages.schema.diagnosis.deciding import (
-    after_text,
-    conflict,
-    endless_reference,
-)
-from explorer.languages.schema.diagnosis.reasons import ReasonSearch
-from explorer.languages.schema.diagnosis.remedies import (
-    LOOP_REMEDIES,
-    UNKNOWN_PROPERTY,
-    relaxed_keywords,
-    relaxed_options,
-)
+from explorer.languages.schema.diagnosis.conflicts import conflict, endless_reference
+from explorer.languages.schema.diagnosis.deciding import Deciding
+from explorer.languages.schema.diagnosis.reasons import Reason, ReasonSearch
+from explorer.languages.schema.diagnosis.remedies import LOOP_REMEDIES
 from explorer.languages.schema.machine import (
     WHOLE,
     ClosedSchema,
@@ -89,6 +81,9 @@ from explorer.languages.schema.values.spelled import JsonTexts
 from explorer.languages.sources.registry import kind_of, register
 from explorer.languages.types.schema import is_type, type_name
 
+LIMITS_OF_REASONS: Final = Budget(states=100_000, seconds=5)
+"""The budget of the machine of a schema without one of its keywords."""
+
 LIMITS_OF_CONFLICTS: Final = Budget(states=100_000, seconds=10)
 """The budget of the search for keywords that exclude each other."""
 
@@ -120,9 +115,6 @@ _UNIQUE: Final = re.compile(
     r'"uniqueItems"\s*:\s*true|"\$(?:ref|dynamicRef|recursiveRef)"\s*:\s*"https?://json-schema\.org/'
 )
 """The keyword by which items come once, or a reference to a metaschema, which has it."""
-
-MOST_LOCATED: Final = 3
-"""The most parts of a schema that are named for one spot."""
 
 _Mapped = Mapping[str, object]
 _T = TypeVar("_T")
@@ -250,49 +242,46 @@ class JsonSchema(Source):
         return value_of_json(data.decode())
 
     def locate(
-        self, data: bytes, byte: int | None = None, rest: bytes = b""
-    ) -> tuple[tuple[int, int, str], ...]:
+        self, data: bytes, byte: int | None = None, rest: bytes = b"", offered: Offered = "token"
+    ) -> tuple[NamedSpan, ...]:
         """The parts of the schema that decide what may follow the beginning of a text.
 
         Args:
             byte: The byte that fails; ``None`` asks what must come before the text may end.
             rest: What was written after it.
+            offered: What the byte and the rest are. Of a token all counts, else what belongs
+                together in JSON.
 
         Returns:
-            Spans of `text`, each with a label: a JSON Pointer, a clause, or both. They are at most
-            `MOST_LOCATED` deciding keywords, an option or a rule of JSON, or, if nothing decides
-            alone, the subschemas of the innermost place.
+            Spans of `text`, each with a label: JSON Pointers, a clause, or both. They are keywords
+            or an option of which each decides, several that decide together, a rule of JSON, or, if
+            nothing forbids the byte, the subschemas of the innermost place.
         """
-        root = root_of(self.parsed, self.remote_schemas)
-        reasons = ReasonSearch(self.parsed, root, self.options, not self.on_stack, self._following)
-        named: dict[str, tuple[int, int]] = {}
-        beside: dict[str, tuple[int, int]] = {}
-        for pointer, clause, alone in reasons.of(data, byte, rest):
-            near = self._nearest(pointer)
-            label = clause if alone else ", ".join(filter(None, (near or WHOLE, clause)))
-            (beside if alone else named).setdefault(label, self._spans[near])
-        chosen = (*list(named.items())[:MOST_LOCATED], *beside.items())
-        return tuple((*span, label) for label, span in chosen)
+        search = reasons_of(self)
+        named: dict[tuple[tuple[int, int], str], NamedSpan] = {}
+        for reason in search.of(data, byte, rest, offered):
+            changes = partial(self._changes, search, reason)
+            for span in (self._spans[self._nearest(pointer)] for pointer in reason.pointers):
+                named.setdefault((span, reason.label), NamedSpan(*span, reason.label, changes))
+        return tuple(named.values())
 
-    def _following(
-        self,
-        text: bytes,
-        options: Mapping[str, Any] = MappingProxyType({}),
-        schema: Schema | None = None,
-    ) -> bytes | None:
-        """The bytes that may follow a text with other options, or under another schema.
+    def _changes(self, search: ReasonSearch, reason: Reason) -> Iterator[tuple[Change, Self]]:
+        """The schemas and options with which the text goes on."""
+        lines = {
+            pointer: self.schema.count("\n", 0, self._spans[pointer][0]) + 1
+            for pointer in reason.lifted.pointers
+            if pointer in self._spans and "\n" in self.schema
+        }
+        for change, schema, options in search.changes(reason, lines):
+            same = schema == self.parsed
+            text = self.schema if same else indented(json_of(schema))
+            yield change, replace(self, schema=text, options=options)
 
-        Returns:
-            The bytes; ``None`` if no word begins so, or there is no such schema.
-        """
-        try:
-            given = self.schema if schema is None else indented(json_of(schema))
-            changed = replace(self, schema=given, options=replace(self.options, **options))
-            machine = _machine_of(changed)
-            state = after_text(machine, text)
-            return None if state == NO_ARC else machine.expected(state)
-        except ExplorerError:  # A limit cannot be higher, or the machine is too large.
-            return None
+    def with_parsed(self, schema: Schema, options: SchemaOptions) -> Self:
+        """A schema that was changed a little, for a machine; its `text` is the one before."""
+        changed = replace(self, options=options)
+        object.__setattr__(changed, "parsed", schema)
+        return changed
 
     @property
     def remark(self) -> str:
@@ -304,18 +293,6 @@ class JsonSchema(Source):
         if self.options == USUAL and not self.remotes:
             return None
         return replace(self, schema=self.read(text).schema)
-
-    def relaxed(self, labels: Sequence[str]) -> Iterator[tuple[Change, Self]]:
-        """Changes that allow more: other options, or the schema without a deciding keyword."""
-        for change, options in relaxed_options(self.options, labels):
-            yield change, replace(self, options=options)
-        for change, schema in relaxed_keywords(self.parsed, labels):
-            changed = replace(self, schema=indented(json_of(schema)))
-            yield change, changed
-            if change.cause == UNKNOWN_PROPERTY:  # It may also come before required properties.
-                remedy = f'{change.remedy[:-1]}, and with property_order="any".'
-                freer = replace(changed, options=replace(self.options, property_order="any"))
-                yield replace(change, remedy=remedy), freer
 
     def _nearest(self, pointer: str) -> str:
         """The pointer, or that of the nearest part around it that has a span in `text`."""
@@ -675,7 +652,22 @@ def _asked(schema: object) -> object:
     return schema
 
 
-@lru_cache(maxsize=4)
-def _machine_of(source: JsonSchema) -> ByteMachine:
-    """The machine of a source, as far as it was asked for."""
-    return discover(source.tree, LIMITS_OF_CONFLICTS)
+@lru_cache(maxsize=8)
+def reasons_of(source: JsonSchema) -> ReasonSearch:
+    """The search for reasons of a source, with the machines that it has made."""
+
+    def machine_of(schema: Schema, options: SchemaOptions) -> ByteMachine:
+        return discover(source.with_parsed(schema, options).late_tree, LIMITS_OF_REASONS)
+
+    root = root_of(source.parsed, source.remote_schemas)
+    search = Deciding(source.parsed, root, source.options, machine_of, on_stack=source.on_stack)
+    return ReasonSearch(search, source.options, _any_json)
+
+
+@cache
+def _any_json() -> ByteMachine:
+    """The machine of every JSON text."""
+    options = SchemaOptions(
+        recursion="stack", whitespace="flexible", property_order="any", escapes="any"
+    )
+    return discover(JsonSchema("true", options).tree, Budget())

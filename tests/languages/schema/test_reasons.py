@@ -156,12 +156,15 @@ def test_white_space_is_told_as_it_is(
 
 
 def test_white_space_is_no_reason_where_it_would_not_help() -> None:
-    assert reason({"type": "integer", "minimum": 100}, "12 ") == "/minimum"
+    assert reason({"type": "integer", "minimum": 100}, "12 ") == (
+        '/minimum and whitespace="compact" together'
+    )
     assert reason({"enum": ["a b"]}, '"ac') == "/enum"
     deep = explorer.explain_text(
         explorer.json_schema(True, whitespace="pretty", free_depth=0), "[\n"
     )
-    assert "free_depth=0" in deep.message and deep.cause is None
+    assert "free_depth=0" in deep.message
+    assert deep.cause is not None and deep.cause.change.cause == "depth"
 
 
 @pytest.mark.parametrize("text", ['{"a": 1}', ' {"a":1}', '{"a":1} ', '{"a" :1}'])
@@ -174,23 +177,29 @@ def test_white_space_names_the_option_instead_of_a_keyword(text: str) -> None:
     [
         (PAIR, '{"b":null,"b', {"property_order": "any"},
          '/additionalProperties, the name "b" came before'),
-        (PAIR, '{"a":1,"a":2}', {}, '/additionalProperties, the name "a" came before'),
-        (PAIR, '{"a":1,"b":null,"a":2}', {}, '/additionalProperties, the name "a" came before'),
-        (PAIR, '{"b":null,"b":1}', {}, '/additionalProperties, the name "b" came before'),
-        (COLOR, '{"color":"red","color":"red"}', {}, '/properties, the name "color" came before'),
-        ({"items": COLOR}, '[{"color":"red","color":', {},
-         '/items/properties, the name "color" came before'),
+        (PAIR, '{"a":1,"a":2}', {},
+         '/additionalProperties and /properties together, the name "a" came before'),
+        (PAIR, '{"a":1,"b":null,"a":2}', {},
+         '/additionalProperties and /properties together, the name "a" came before'),
+        (PAIR, '{"b":null,"b":1}', {},
+         '/additionalProperties and /properties together, the name "b" came before'),
+        # A name of "required" comes once too.
+        (COLOR, '{"color":"red","color":"red"}', {},
+         '/properties and /required together, the name "color" came before'),
+        ({"items": COLOR}, '[{"color":"red","color":', {}, '/items, the name "color" came before'),
         ({"allOf": [NUMBERS, {"properties": {"b": {}}}]}, '{"b":1,"b":', {},
          '/allOf/1/properties, the name "b" came before'),
         ({"properties": {"a": {}, "b": {}}, "additionalProperties": False}, '{"a":1,"\\u0061"',
-         {"escapes": "any"}, "/additionalProperties"),
+         {"escapes": "any"},
+         '/additionalProperties and /properties together, the name "a" came before'),
         ({"properties": {"": {}, "ä": {}, "z": {}}, "additionalProperties": False},
          '{"":1,"ä":1,"ä', {}, '/additionalProperties, the name "ä" came before'),
         # Another name that only begins like one that came before, and an order that decides.
         (PAIR, '{"b":null,"bb":1', {"property_order": "any"}, "/additionalProperties"),
         (PAIR, '{"b":null,"a":1}', {},
-         '/additionalProperties, property_order="schema", where "any" takes every order'),
-        ({**NUMBERS, "maxProperties": 1}, '{"a":1,"a":2', {}, "/maxProperties"),
+         'property_order="schema", where "any" takes every order'),
+        ({**NUMBERS, "maxProperties": 1}, '{"a":1,"a":2', {},
+         '/maxProperties and /properties together, the name "a" came before'),
     ],
 )  # fmt: skip
 def test_a_name_that_came_before_is_told(
@@ -203,7 +212,8 @@ def test_a_listed_name_that_came_before_is_no_unknown_property() -> None:
     session = explorer.Session(LM, explorer.json_schema(PAIR, property_order="any"), "x: ")
     for each in LM.vocabulary.encode('{"b":null,"') or ():
         session.step(token=each)
-    assert session.explain("b").cause is None
+    cause = session.explain("b").cause
+    assert cause is not None and cause.change.cause == "repeated property"
     other = explorer.explain_text(explorer.json_schema(PAIR), '{"a":1,"ax":2}')
     assert other.cause is not None and other.cause.change.cause == "unknown property"
 
@@ -213,8 +223,8 @@ def test_a_listed_name_that_came_before_is_no_unknown_property() -> None:
     [
         ({**ONES, "minContains": 2}, "[1]", "/minContains"),
         ({**ONES, "minContains": 2, "maxContains": 3}, "[1,1,1,1]", "/maxContains"),
-        ({**ONES, "maxContains": 1}, "[1,1", "/maxContains"),
-        ({**ONES, "maxContains": 1}, "[2]", "/contains"),
+        ({**ONES, "maxContains": 1}, "[1,1,", "/maxContains"),
+        ({**ONES, "maxContains": 1}, "[2]", "/contains/const"),
         ({**ONES, "minContains": 2}, "[x", WORDS),
         ({"type": "array", "minItems": 1}, "[,", "JSON, which has a value here"),
         ({"properties": {"a": False}}, '{"a":1}', "/properties/a"),
@@ -225,7 +235,7 @@ def test_a_listed_name_that_came_before_is_no_unknown_property() -> None:
         ({"propertyNames": {"maxLength": 2, "pattern": "^a"}}, '{"b', "/propertyNames/pattern"),
         (True, "1e400", FLOAT), ({"type": "number"}, "-1e309", FLOAT),
         ({"type": "integer"}, "1e400", FLOAT), ({"uniqueItems": True}, "[1e309", FLOAT),
-        ({"exclusiveMaximum": 1e308}, "1e309", "/exclusiveMaximum"),
+        ({"exclusiveMaximum": 1e308}, "1e309", FLOAT), ({"maximum": 5}, "6", "/maximum"),
         ({"type": "string", "not": {"const": "a"}}, '"a"', "/not"),
         ({"type": "array", "uniqueItems": True}, "[1,x", WORDS),
     ],
@@ -241,5 +251,5 @@ def test_the_headline_of_a_name_speaks_of_a_name() -> None:
     assert cause is not None
     assert str(cause) == (
         "The model writes a name that propertyNames does not allow (maxLength: 2). The schema "
-        "allows it without /propertyNames/maxLength."
+        "allows it without /propertyNames/maxLength (line 3)."
     )

@@ -70,7 +70,7 @@ ORDER = 'property_order="schema", where "any" takes every order.'
         ({}, "[[[[1]]]]", FREE),
         ({}, '{"a":{"a":{"a":{"b"', FREE),
         ({"$defs": LISTS, "$ref": "#/$defs/l"}, "[" * 7, DEEP),
-        (PAIR, '{"b":1,"a":2}', f"Expected by /properties, {ORDER}"),
+        (PAIR, '{"b":1,"a":2}', f"Expected by {ORDER}"),
         ({**PAIR, "required": ["a"]}, '{"b":1}', f"Expected by /required, {ORDER}"),
     ],
     ids=["array", "object", "recursion", "order", "required"],

@@ -34,7 +34,8 @@ PERSON: dict[str, Any] = {
         ('{"age":-7}', "0", "/properties/age/minimum"),
         ('{"name":5', "'\"'", "/properties/name/type"),
         ('{"age":1,"tags":["blue"]}', "g or r", "/properties/tags/items/enum"),
-        ('{"nam":', "e", "/additionalProperties"),
+        # Others come last, so without the order they would still have to wait.
+        ('{"nam":', "e", '/additionalProperties and property_order="schema" together'),
     ],
 )
 def test_the_part_of_the_schema_is_named(text: str, expected: str, label: str) -> None:
@@ -43,7 +44,7 @@ def test_the_part_of_the_schema_is_named(text: str, expected: str, label: str) -
     assert f"expects {expected}; " in found.message
     assert f"Expected by {label}" in found.message
     named = found.to_dict()["parts"]
-    assert [place["label"] for part in named for place in part["positions"]] == [label]  # type: ignore[index,union-attr]
+    assert {place["label"] for part in named for place in part["positions"]} == {label}  # type: ignore[index,union-attr]
 
 
 MEMBER: dict[str, Any] = {
@@ -67,7 +68,7 @@ ONE = '{"name":"ab","age":20'
 @pytest.mark.parametrize(
     ("text", "labels"),
     [
-        ("x", ["/type"]),
+        ("x", ["JSON, whose only words are true, false and null"]),
         ("[", ["/type"]),
         ("{}", ["/required"]),
         ('{"name":"ab"}', ["/required"]),
@@ -75,14 +76,13 @@ ONE = '{"name":"ab","age":20'
         ('{"age', ["/required", 'property_order="schema", where "any" takes every order']),
         ('{"name":"5', ["/properties/name/pattern"]),
         ('{"name":"a"', ["/properties/name/minLength"]),
-        ('{"name":"a', ["/properties/name/minLength"]),
+        ('{"name":"a', ["JSON, which has a double quote at the end of a string"]),
         ('{"name":"abcde', ["/properties/name/maxLength"]),
         ('{"name":"ab","age":-', ["/properties/age/minimum"]),
-        # 170 would do: it is a multiple of 2.
-        ('{"name":"ab","age":17,', ["/properties/age/maximum"]),
-        # 190 is too much, 19 is not a multiple: both together.
+        ('{"name":"ab","age":17,',
+         ["/properties/age/minimum and /properties/age/multipleOf together"] * 2),
         ('{"name":"ab","age":124', ["/properties/age/maximum"]),
-        ('{"name":"ab","age":19}', ["/properties/age/maximum", "/properties/age/multipleOf"]),
+        ('{"name":"ab","age":19}', ["/properties/age/multipleOf"]),
         (ONE + ',"zzz', ["/additionalProperties"]),
         (ONE + ',"tags":[]', ["/properties/tags/minItems"]),
         (ONE + ',"tags":["blue', ["/properties/tags/items/enum"]),
@@ -100,14 +100,14 @@ def test_the_keywords_that_decide_are_named(text: str, labels: list[str]) -> Non
     named = why.to_dict()["parts"]
     assert [place["label"] for part in named for place in part["positions"]] == labels  # type: ignore[index,union-attr]
     spans = spans_of(why.parts[0].source.text)
-    pointers = [label for label in labels if label.startswith("/")]
+    pointers = [label for label in labels if label.startswith("/") and " " not in label]
     assert why.spans[: len(pointers)] == tuple(spans[label] for label in pointers)
 
 
 @pytest.mark.parametrize(
     ("schema", "text", "label"),
     [
-        ({"contains": {"const": 1}}, "[2]", "/contains"),
+        ({"contains": {"const": 1}}, "[2]", "/contains/const"),
         ({"type": "array", "items": {"enum": ["a", True]}, "uniqueItems": True},
          '["a","a"]', "/uniqueItems"),
         ({"type": "array", "prefixItems": [{"const": 1}], "items": False}, "[1,", "/items"),
@@ -138,7 +138,9 @@ def test_a_machine_is_explained_in_closed_and_lazy_form() -> None:
             assert following is not None
             state = following
         why = explorer.explain(machine, state, ord("x"), text=b'{"age":')
-        assert "/properties/age" in why.message
+        assert "Expected by JSON, whose only words" in why.message
+        why = explorer.explain(machine, state, ord("n"), text=b'{"age":')
+        assert "/properties/age/type" in why.message
 
 
 def test_a_session_writes_valid_json() -> None:

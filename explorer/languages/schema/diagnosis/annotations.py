@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any, Final, cast
 
-from explorer.languages.schema.diagnosis.deciding import need_not_hold
 from explorer.languages.schema.reading.cases import IN_PLACE
 from explorer.languages.schema.reading.subschemas import (
+    BY_NAME,
     REMARKS,
     WELL_FORMED,
     Schema,
@@ -258,6 +258,22 @@ def _empty_references(parts: list[Part]) -> Iterator[str]:
             yield f"{pointer}/$ref"
 
 
+def _keywords_in(pointer: str) -> Iterator[tuple[str, str]]:
+    """The keywords in a pointer, each with the pointer up to it; names of members are left out."""
+    path, *rest = pointer.split("/")
+    steps = iter(rest)
+    for step in steps:
+        path += f"/{step}"
+        yield step, path
+        if step in BY_NAME:
+            path += f"/{next(steps, '')}"
+
+
+def _need_not_hold(pointer: str) -> bool:
+    """Whether a subschema need not hold: it is below a ``not``, an ``if`` or a ``contains``."""
+    return any(step in ("not", "if", "contains") for step, _ in _keywords_in(pointer))
+
+
 _BRANCHES: Final = frozenset(("allOf", "anyOf", "oneOf", "then", "else"))
 """Keywords whose subschemas may leave out the type, because it is given beside them."""
 
@@ -276,7 +292,7 @@ def leaves_free(schema: Schema) -> bool:
     if not isinstance(schema, dict):
         return schema
     for pointer, here, draft in every_part(schema):
-        if need_not_hold(pointer):
+        if _need_not_hold(pointer):
             continue
         says = here.keys() & WELL_FORMED.keys() | here.keys() & {"const"}
         if not says and not here.keys() & {"$defs", "definitions"}:

@@ -1,417 +1,620 @@
-"""The keywords of a schema that decide what may come next in a text, or that leave no value.
+"""The keywords and options of a schema by which a text does not go on, each tested.
 
-Each keyword that applies at the spot is asked alone, as a small schema of its own. It decides if it
-excludes a byte that JSON would allow there; or, where JSON itself excludes the byte, if it allows
-less than JSON. The values of finished members and items make no difference, so they are replaced by
-``0`` in the text (`Spot.outline`), and every member may be ``0``. Cost: a machine of a few states
-per keyword, made when a person asks, and kept for the next question.
+A keyword decides if the schema without it takes the text and what is offered after it, and nothing
+smaller inside of it would be enough. So each candidate is taken away, the machine of the schema
+without it is discovered as far as the text goes, and the text is read. Where no keyword decides
+alone, a smallest set of them does, found by halves (Junker's QuickXplain). Options are taken away
+by their freest value.
 
-Where a schema allows no value (`conflict`), keywords are taken away one after the other, as long as
-what is left still allows nothing. What remains is a smallest set: without any one of its keywords
-there would be a value. Cost: one machine per keyword of the schema, made when somebody asks why.
+Candidates are the keywords of the subschemas that apply on the way to the place, the innermost
+first: those without subschemas before those that hold some. Cost: a machine for each candidate that
+is tried, discovered as far as the text goes, and kept for the next question.
 """
 
 from __future__ import annotations
 
-import json
-import pickle
-from collections.abc import Callable, Container, Iterator
-from contextlib import suppress
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cache
-from typing import Any, Final, cast
+from functools import cached_property
+from time import thread_time
+from typing import Any, Final, NamedTuple, Protocol, cast
 
-from explorer.automata.machine import NO_ARC, ByteMachine, Dfa
-from explorer.budget import Budget, Meter
-from explorer.errors import BudgetExceeded, UnsupportedSchema
-from explorer.languages.schema.diagnosis.plain_json import names_before
-from explorer.languages.schema.machine import compile_schema
-from explorer.languages.schema.options import Order, SchemaOptions
+from explorer.automata.machine import NO_ARC, ByteMachine
+from explorer.budget import Meter
+from explorer.errors import BudgetExceeded, ExplorerError, UnsupportedSchema
+from explorer.languages.schema.options import SchemaOptions
 from explorer.languages.schema.reading.subschemas import (
-    BY_NAME,
-    DRAFTS,
-    REMARKS,
+    WELL_FORMED,
     Schema,
     Subschema,
+    every_part,
     parts_of,
 )
-from explorer.languages.schema.reading.text import Spot, pointer_to
+from explorer.languages.schema.reading.text import pointer_to, spot_of, tokens
 from explorer.languages.schema.values.places import Site
-from explorer.memo import Kept
+from explorer.languages.schema.values.sets import ValueSets
 
-LIMITS: Final = Budget(states=50_000, seconds=10.0)
-"""The budget for all keywords of one answer; a keyword that needs more is passed over."""
+MOST_SECONDS: Final = 1.0
+"""The processor's time for one answer; a longer search says what is known by then."""
+MOST_MACHINES: Final = 200
+"""The most machines that are kept for the next questions about one schema."""
+MOST_NAMED: Final = 3
+"""The most keywords that are named where each of them decides alone."""
+DEEPEST: Final = 8
+"""The deepest nesting for which a machine without a stack is made."""
+FEW: Final = 2
+"""The most keywords that are named together before one around them is tried."""
+MOST_SPOTS: Final = 24
+"""The most bytes of an offer at which the place is looked at."""
+MOST_INSIDE: Final = 100
+"""The most keywords inside of a named one that are tried one by one in its place."""
 
-_ZERO: Final[dict[str, Any]] = {"enum": [0]}
-_ENDS: Final = frozenset(b",]} \t\n\r")
-_OF_VALUES: Final = (
-    "const", "enum", "type", "format", "pattern", "minLength", "maxLength", "minimum", "maximum",
-    "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
+_CONSTRAINING: Final = WELL_FORMED.keys() | {"const", "exclusiveMinimum", "exclusiveMaximum"}
+
+
+Step = tuple[str, object]
+"""A member or an item on the way to a value."""
+_Level = tuple[list[str], list[str]]
+"""The keywords of a place: those that hold no subschemas, and those that hold some."""
+
+_ABOUT: Final = {
+    **dict.fromkeys(("minLength", "maxLength", "pattern", "format"), "string"),
+    **dict.fromkeys(
+        ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"), "number"
+    ),
+    **dict.fromkeys(
+        ("minItems", "maxItems", "uniqueItems", "items", "prefixItems", "additionalItems",
+         "unevaluatedItems", "contains", "minContains", "maxContains"),
+        "array",
+    ),
+    **dict.fromkeys(
+        ("required", "minProperties", "maxProperties", "properties", "patternProperties",
+         "additionalProperties", "unevaluatedProperties", "propertyNames", "dependentRequired",
+         "dependentSchemas", "dependencies"),
+        "object",
+    ),
+}  # fmt: skip
+"""The type of the values that a keyword is about, if it is about one alone."""
+_KINDS: Final = {
+    b'"': ("string",), b"[": ("array",), b"{": ("object",), b"": ("string", "number", "array"),
+    **{bytes((byte,)): ("number",) for byte in b"-0123456789"},
+}  # fmt: skip
+"""The type of a value by its first byte."""
+
+_REFERENCES: Final = frozenset(("$ref", "$dynamicRef", "$recursiveRef"))
+
+
+class Lifted(NamedTuple):
+    """What is taken away from a schema.
+
+    Args:
+        pointers: The JSON Pointers of its keywords, or of subschemas ``false``.
+        options: Options by name, each with a freer value.
+    """
+
+    pointers: tuple[str, ...] = ()
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def also(self, other: Lifted) -> Lifted:
+        """Both together."""
+        return Lifted(self.pointers + other.pointers, self.options + other.options)
+
+
+class Asked(NamedTuple):
+    """What a text is asked to go on with.
+
+    Args:
+        text: The text so far, which some value begins with.
+        offer: What is written after it; empty where the text is asked to end.
+    """
+
+    text: bytes
+    offer: bytes
+
+    @property
+    def ends(self) -> bool:
+        """Whether the text is asked to end."""
+        return not self.offer
+
+    @property
+    def longer(self) -> bytes:
+        """The text with the offer."""
+        return self.text + self.offer
+
+
+class MachineOf(Protocol):
+    """Makes the machine of a schema that is changed a little."""
+
+    def __call__(self, schema: Schema, options: SchemaOptions) -> ByteMachine:
+        """The machine, discovered as far as it is asked.
+
+        Raises:
+            ExplorerError: There is no such schema, or it is too large.
+        """
+        ...
+
+
+FREER: Final[tuple[tuple[str, Any], ...]] = (
+    ("whitespace", "flexible"), ("escapes", "any"), ("property_order", "any"),
 )  # fmt: skip
-_OF_NAMES: Final = ("additionalProperties", "unevaluatedProperties", "propertyNames")
-_OF_MEMBERS: Final = (
-    "required", "minProperties", "maxProperties", "dependentRequired", "properties",
-    "patternProperties",
-)  # fmt: skip
-_OF_ITEMS: Final = ("minItems", "maxItems", "items", "additionalItems", "unevaluatedItems")
-_HARD: Final = ("contains", "uniqueItems")
-"""Keywords that an outline cannot decide; they are named where no other keyword decides."""
+"""The options by which fewer texts are taken, each with its freest value."""
 
 
-def deciding(spot: Spot, places: list[Site], byte: int | None, options: SchemaOptions) -> list[str]:
-    """The JSON Pointers of the deciding keywords, of the value or else of its container.
+def freer(options: SchemaOptions, given: Mapping[str, Any]) -> SchemaOptions:
+    """Options with other values; a pattern of white space gives way to a word.
+
+    Raises:
+        ExplorerError: The values do not go together.
+    """
+    changed: dict[str, Any] = dict(given)
+    if "whitespace" in changed:
+        changed["whitespace_pattern"] = None
+    if changed.get("recursion") == "stack":
+        changed["max_depth"] = None
+    return replace(options, **changed)
+
+
+class Deciding:
+    """The search for what decides, and the machines that it has made.
 
     Args:
-        byte: The byte that fails; ``None`` asks what must come before the text may end.
-    """
-    question = _Question(byte, options)
-    outline = spot.outline
-    if outline is not None and outline[:1] == b"{" and not outline.endswith(b":"):
-        return question.members(places[-1], outline)  # Before or inside of a name.
-    if byte == 0x5D and outline is not None and outline[:1] == b"[" and not spot.value:
-        pointers = question.members(places[-2], outline)
-        if pointers or not outline.endswith(b","):  # After a comma an item is missing.
-            return pointers
-    pointers = question.value(places[-1], spot.value)
-    if not pointers and outline is not None and spot.is_finished:
-        pointers = question.members(places[-2], outline + b"0")
-    return pointers
-
-
-def hard_to_decide(place: Site) -> list[str]:
-    """The JSON Pointers of the keywords of an array that its outline cannot decide."""
-    return [f"{sub.pointer}/{keyword}" for sub, keyword in _keywords(place, _HARD)]
-
-
-def names_again(
-    spot: Spot, place: Site, byte: int, rest: bytes, options: SchemaOptions
-) -> tuple[list[str], str]:
-    """The names that came before in the object, with a clause; none if they do not decide.
-
-    They decide if the byte could follow in the same object without those members, in any order.
-
-    Args:
-        rest: What was written after the byte.
-    """
-    names, without_them = names_before(spot, bytes([byte]) + rest)
-    any_order = replace(options, property_order="any")
-    if not names or _Question(byte, any_order).members(place, without_them):
-        return [], ""
-    shown = " and ".join(json.dumps(name, ensure_ascii=False) for name in names)
-    return names, f"the name{'s' * (len(names) > 1)} {shown} came before"
-
-
-def _keywords_in(pointer: str) -> Iterator[tuple[str, str]]:
-    """The keywords in a pointer, each with the pointer up to it; names of members are left out."""
-    path, *rest = pointer.split("/")
-    steps = iter(rest)
-    for step in steps:
-        path += f"/{step}"
-        yield step, path
-        if step in BY_NAME:
-            path += f"/{next(steps, '')}"
-
-
-def excluding(pointer: str) -> str:
-    """The pointer of the ``not`` that a subschema is in; empty if it is not in one.
-
-    Example:
-        >>> excluding("/properties/not/not/type"), excluding("/properties/not")
-        ('/properties/not/not', '')
-    """
-    return next((path for step, path in _keywords_in(pointer) if step == "not"), "")
-
-
-def need_not_hold(pointer: str) -> bool:
-    """Whether a subschema need not hold: it is below a ``not``, an ``if`` or a ``contains``."""
-    return any(step in ("not", "if", "contains") for step, _ in _keywords_in(pointer))
-
-
-class _Question:
-    """The question what may follow a text, keyword by keyword.
-
-    Args:
-        byte: The byte that fails; ``None`` asks what must come before the text may end.
+        schema, root: The schema, as data and as the subschema of the whole value.
+        options: Its options.
+        machine_of: Makes the machine of a changed schema.
+        on_stack: Whether its values nest without a limit.
     """
 
-    def __init__(self, byte: int | None, options: SchemaOptions) -> None:
-        self._byte = byte
-        self._options = SchemaOptions(
-            property_order=options.property_order, formats=options.formats, strict=False,
-            free_depth=0,
-        )  # fmt: skip
-        self._meter = Meter(LIMITS)
-
-    def value(self, place: Site, text: bytes) -> list[str]:
-        """The pointers of the keywords that decide inside of a scalar, or before a value."""
-        ends = bool(text) and (self._byte is None or self._byte in _ENDS)
-        return self._deciding(place, text, _alone, _OF_VALUES, ends=ends)
-
-    def members(self, place: Site, outline: bytes) -> list[str]:
-        """The pointers of the keywords that decide between the members or items of a container."""
-        names = place.names
-
-        def outlined(sub: Subschema, keyword: str) -> _Parts:
-            return _outlined(sub, keyword, names)
-
-        if outline[:1] == b"{":
-            pointers = self._deciding(place, outline, outlined, _OF_NAMES)
-            return pointers or self._deciding(place, outline, outlined, _OF_MEMBERS)
-        return self._deciding(place, outline, outlined, _OF_ITEMS)
-
-    def _deciding(
+    def __init__(
         self,
-        place: Site,
-        text: bytes,
-        alone: Callable[[Subschema, str], _Parts],
-        keywords: tuple[str, ...],
+        schema: Schema,
+        root: Subschema,
+        options: SchemaOptions,
+        machine_of: MachineOf,
         *,
-        ends: bool = False,
-    ) -> list[str]:
-        asked: dict[str, tuple[Subschema, dict[str, Any]]] = {}
-        for sub, keyword in _keywords(place, keywords):
-            for path, schema in alone(sub, keyword):
-                asked[sub.pointer + pointer_to(*path)] = sub, schema
+        on_stack: bool = False,
+    ) -> None:
+        self._on_stack = on_stack
+        self.schema = schema
+        self._root = root
+        self._options = options
+        self._machine_of = machine_of
+        self._machines: OrderedDict[Lifted, tuple[ByteMachine, list[tuple[bytes, int]]] | None]
+        self._machines = OrderedDict()
+        self._since = thread_time()
 
-        def decides(schemas: list[tuple[Subschema, dict[str, Any]]]) -> bool:
-            machine = self._machine(schemas)
-            return machine is not None and _decides(
-                machine, _any_json(self._options.property_order), text, self._byte, ends
-            )
+    def begin(self) -> None:
+        """Give the next answer its own time."""
+        self._since = thread_time()
 
-        deciding = [pointer for pointer, schema in asked.items() if decides([schema])]
-        if not deciding and len(asked) > 1 and decides(list(asked.values())):
-            # They decide only together: keep those without which the byte would be allowed.
-            for pointer in asked:
-                if not decides([schema for other, schema in asked.items() if other != pointer]):
-                    deciding.append(pointer)
-        return deciding
+    # What a changed schema takes.
 
-    def _machine(self, schemas: list[tuple[Subschema, dict[str, Any]]]) -> Dfa | None:
-        """The machine of some keywords together; ``None`` where it cannot be made."""
-        schema: dict[str, Any] = {"allOf": [schema for _, schema in schemas]}
-        if len(schemas) == 1:
-            schema = schemas[0][1]
-        draft = next(
-            address for address, (number, _) in DRAFTS.items() if number == schemas[0][0].draft
-        )
-        schema = {"$schema": draft, **schema}
-        key = pickle.dumps(schema), self._options
+    def passes(self, lifted: Lifted, asked: Asked) -> bool:
+        """Whether a schema from which something is taken away takes what is asked.
+
+        Raises:
+            BudgetExceeded: The time of the answer is up.
+        """
+        here = self.after(lifted, asked.longer)
+        if here is None:
+            return False
+        machine, state = here
+        return state != NO_ARC and (not asked.ends or machine.is_accepting(state))
+
+    def matches(self, pointer: str, index: int, asked: Asked) -> bool:
+        """Whether the schema takes what is asked with one branch of a choice in place of all, in
+        any order."""
+        branches = cast("list[Any]", value_at(self.schema, pointer))
+        only = with_value(self.schema, pointer, [branches[index]])
+        return self.takes(only, asked, property_order="any")
+
+    def takes(self, schema: Schema, asked: Asked, **options: Any) -> bool:
+        """Whether another schema takes what is asked; it is made for this question alone."""
         try:
-            if (known := _MACHINES.get(key)) is None:
-                known = compile_schema(schema, self._meter, self._options)[0]
-                _MACHINES.put(key, known, known.table.nbytes)
-            return known
-        except (BudgetExceeded, UnsupportedSchema):
+            machine = self._machine_of(schema, freer(self._options, options))
+            state = machine.start
+            for byte in asked.longer:
+                state = machine.step(state, byte) if state != NO_ARC else NO_ARC
+        except ExplorerError:
+            return False
+        return state != NO_ARC and (not asked.ends or machine.is_accepting(state))
+
+    def following(self, lifted: Lifted, text: bytes) -> bytes:
+        """The bytes that may follow a text; none if it is not taken."""
+        here = self.after(lifted, text)
+        return b"" if here is None or here[1] == NO_ARC else here[0].expected(here[1])
+
+    def after(self, lifted: Lifted, text: bytes) -> tuple[ByteMachine, int] | None:
+        """The machine of a changed schema and its state after a text; ``None`` without one."""
+        if (spent := thread_time() - self._since) > MOST_SECONDS:
+            stage = "The search for what decides"
+            raise BudgetExceeded("seconds", limit=MOST_SECONDS, reached=spent, stage=stage)
+        if self._on_stack and (deepest := 2 * (_depth(text) // 2 + 1)) <= DEEPEST:
+            # A stack is made at once, but this is discovered as far as the text goes.
+            limits = ("free_depth", deepest), ("max_depth", deepest), ("recursion", "unroll")
+            lifted = lifted.also(Lifted(options=limits))
+        if lifted not in self._machines:
+            self._machines[lifted] = self._made(lifted)
+            if len(self._machines) > MOST_MACHINES:
+                self._machines.popitem(last=False)
+        self._machines.move_to_end(lifted)
+        known = self._machines[lifted]
+        if known is None:
+            return None
+        machine, last = known
+        before, state = last[0] if last and text.startswith(last[0][0]) else (b"", machine.start)
+        try:
+            for byte in text[len(before) :]:
+                if state == NO_ARC:
+                    break
+                state = machine.step(state, byte)
+        except UnsupportedSchema:  # A keyword that the text comes to is refused.
+            self._machines[lifted] = None
+            return None
+        if state != NO_ARC:
+            last[:] = [(text, state)]
+        return machine, state
+
+    def _made(self, lifted: Lifted) -> tuple[ByteMachine, list[tuple[bytes, int]]] | None:
+        try:
+            schema = without(self.schema, lifted.pointers)
+            options = freer(self._options, dict(lifted.options))
+            return self._machine_of(schema, options), []
+        except BudgetExceeded:
+            raise
+        except ExplorerError:
             return None
 
+    # Candidates.
 
-_MACHINES: Final = Kept[tuple[bytes, SchemaOptions], Dfa](most_bytes=8_000_000)
-"""The machines of the last keywords that were asked, by their schema (which may hold decimals)."""
+    @cached_property
+    def _pointers(self) -> dict[int, str]:
+        """The pointer of each subschema of the schema itself, by identity."""
+        return {id(part): pointer for pointer, part, _ in reversed([*every_part(self.schema)])}
+
+    @cached_property
+    def _sets(self) -> ValueSets:
+        return ValueSets(self._options, Meter())
+
+    def _levels(self, asked: Asked) -> list[_Level]:
+        """The keywords on the way to where a text stops, and to where the offer leads; the
+        innermost first."""
+        longer = asked.longer[: len(asked.text) + MOST_SPOTS]
+        kinds: dict[tuple[Step, ...], set[str]] = {}
+        for end in range(len(asked.text), len(longer) + 1):
+            spot = spot_of(longer[:end])
+            steps = tuple((kind, step if kind == "member" else 0) for kind, step in spot.steps)
+            for count, (kind, _) in enumerate(steps):
+                kinds.setdefault(steps[:count], set()).add(
+                    "object" if kind == "member" else "array"
+                )
+            begun = spot.value[:1] or longer[end : end + 1]
+            here = kinds.setdefault(steps, set())
+            if spot.outline is not None and spot.outline[:1] == b"{" and not spot.value:
+                here.add("object")
+            here.update(_KINDS.get(begun, ()))
+        number = spot_of(longer).value or spot_of(asked.text).value
+        is_whole = number.lstrip(b"-").isdigit()
+        levels: dict[Site, _Level] = {}
+        for steps in sorted(kinds, key=len, reverse=True):
+            site = self.place(steps)
+            alone, holding = levels.get(site, ([], []))
+            for keyword, pointer, holds in self._keywords(site):
+                about = _ABOUT.get(keyword)
+                if about is None or about in kinds[steps]:
+                    (holding if holds else alone).append(pointer)
+            # A whole number that is too large is no other type, though a fraction could begin so.
+            alone.sort(key=lambda pointer: is_whole and pointer.endswith("/type"))
+            levels[site] = list(dict.fromkeys(alone)), list(dict.fromkeys(holding))
+        return list(levels.values())
+
+    def place(self, steps: Iterable[Step]) -> Site:
+        """The place of a value on the way to which are some members and items."""
+        site = self._sets.place([self._root])
+        for kind, step in steps:
+            site = site.member(str(step)) if kind == "member" else site.item
+        return site
+
+    def pointers_at(self, site: Site) -> list[str]:
+        """The pointers of the subschemas of a place, as far as they stand in the schema itself."""
+        known = (self._pointers.get(id(sub.schema)) for sub in site.subschemas)
+        return list(dict.fromkeys(pointer for pointer in known if pointer is not None))
+
+    def _keywords(self, site: Site) -> Iterator[tuple[str, str, bool]]:
+        """The keywords of a place: the name, the pointer, and whether it holds subschemas."""
+        for pointer in self.pointers_at(site):
+            here = value_at(self.schema, pointer)
+            if isinstance(here, dict):
+                yield from _keywords_of(cast("dict[str, Any]", here), pointer)
+
+    # The search.
+
+    def deciding(self, asked: Asked) -> list[Lifted]:
+        """What decides: one of these is enough, taken away, for a text to go on.
+
+        Raises:
+            BudgetExceeded: The time is up.
+        """
+        if spot_of(asked.text).outline in (b"[", b"{"):  # What is open here may be too deep.
+            for lifted in self._depths():
+                if self.passes(lifted, asked):
+                    return [lifted]
+        for name in ("whitespace", "escapes"):
+            lifted = [each for each in self._freer(asked) if each.options[0][0] == name]
+            if lifted and self.passes(lifted[0], asked):
+                return lifted
+        levels = self._levels(asked)
+        for alone, _ in levels:
+            if found := self._each(alone, asked)[:MOST_NAMED]:
+                return found + self._order(asked)
+        if order := self._order(asked):
+            return order
+        if any(byte in b"[{" for byte in asked.offer):
+            for lifted in self._depths():
+                if self.passes(lifted, asked):
+                    return [lifted]
+        few = self._together(self._more([(alone, []) for alone, _ in levels]), asked)
+        if few and len(few[0].pointers) + len(few[0].options) <= FEW:
+            return few
+        for _, holding in levels:
+            if found := self._each(holding, asked)[:1]:
+                return [self._smaller(found[0], asked)]
+        return few or self._together(self._all_more(levels), asked)
+
+    def _each(self, pointers: list[str], asked: Asked) -> list[Lifted]:
+        """A keyword that is enough, taken away, and others of its name: as in several branches."""
+        plain = [pointer for pointer in pointers if not _may_refuse(pointer)]
+        if len(plain) > 2 and not self.passes(_all(Lifted((each,)) for each in plain), asked):
+            pointers = [pointer for pointer in pointers if _may_refuse(pointer)]
+        found: list[str] = []
+        for pointer in pointers:
+            name, branches = pointer.rpartition("/")[2], "/anyOf/" in pointer
+            alike = not found or any(
+                name == other.rpartition("/")[2] or (branches and "/anyOf/" in other)
+                for other in found
+            )
+            if alike and self.passes(Lifted((pointer,)), asked):
+                found.append(pointer)
+        return [Lifted((pointer,)) for pointer in found]
+
+    def _freer(self, asked: Asked) -> Iterator[Lifted]:
+        """The options that matter to what is asked, each with its freest value."""
+        compact = self._options.whitespace == "compact" and not self._options.whitespace_pattern
+        for name, value in FREER:
+            matters = (
+                (not compact or any(byte in b" \t\n\r" for byte in asked.offer))
+                if name == "whitespace"
+                else b"\\" in asked.longer
+                if name == "escapes"
+                else b"{" in asked.longer
+            )
+            if matters and getattr(self._options, name) != value:
+                yield Lifted(options=((name, value),))
+
+    def _order(self, asked: Asked) -> list[Lifted]:
+        """The order of members, if another one lets the text go on."""
+        if self._options.property_order == "any":
+            return []
+        lifted = Lifted(options=(("property_order", "any"),))
+        return [lifted] if self.passes(lifted, asked) else []
+
+    def _depths(self) -> Iterator[Lifted]:
+        """The limits of depth, each one higher, and none at all."""
+        if not self._on_stack:
+            yield Lifted(options=(("free_depth", self._options.free_depth + 1),))
+            yield Lifted(options=(("max_depth", self._options.depth.recursion + 1),))
+            yield Lifted(options=(("recursion", "stack"),))
+
+    def _together(self, pool: Iterable[list[Lifted]], asked: Asked) -> list[Lifted]:
+        """A smallest set without which the text goes on; none if that is not found."""
+        singles = [*self._freer(asked)][::-1]
+        for more in pool:
+            singles += [each for each in more if each not in singles]
+            if self.passes(_all(singles), asked):
+                break
+        else:
+            return []
+        found = self._by_halves([], False, singles, asked)
+        if not self.passes(_all(found), asked):
+            found = singles  # Taking more away took fewer texts, so halves do not tell.
+        for single in reversed(found):
+            fewer = [each for each in found if each != single]
+            if self.passes(_all(fewer), asked):
+                found = fewer
+        return [self._smaller(_all(found), asked)]
+
+    def _more(self, levels: list[_Level]) -> Iterator[list[Lifted]]:
+        """More and more keywords that may decide together, the innermost first."""
+        for alone, _ in levels:
+            if plain := [Lifted((pointer,)) for pointer in alone if not _may_refuse(pointer)]:
+                yield plain
+
+    def _all_more(self, levels: list[_Level]) -> Iterator[list[Lifted]]:
+        """All keywords, those on the way to the place first."""
+        yield [Lifted((pointer,)) for alone, _ in levels for pointer in alone]
+        yield [Lifted((pointer,)) for _, holding in levels for pointer in holding]
+        yield [Lifted((pointer,)) for pointer in dict.fromkeys(_every_keyword(self.schema))]
+        yield [Lifted(options=(("recursion", "stack"),))]
+
+    def _by_halves(
+        self, base: list[Lifted], is_new: bool, items: list[Lifted], asked: Asked
+    ) -> list[Lifted]:
+        """A smallest part of some items that is enough besides a base; the first are preferred."""
+        if is_new and self.passes(_all(base), asked):
+            return []
+        if len(items) == 1:
+            return items
+        first, second = items[: len(items) // 2], items[len(items) // 2 :]
+        of_second = self._by_halves(base + first, True, second, asked)
+        of_first = self._by_halves(base + of_second, bool(of_second), first, asked)
+        return of_first + of_second
+
+    def _smaller(self, lifted: Lifted, asked: Asked) -> Lifted:
+        """The same with the smallest keywords inside of those that are enough in their place."""
+        for pointer in lifted.pointers:
+            others = tuple(other for other in lifted.pointers if other != pointer)
+            below = list(_inside(self.schema, pointer))
+            plain = [each for each in below if not _may_refuse(each)]
+            tricky = [each for each in below if _may_refuse(each)][:MOST_INSIDE]
+            for inner in self._one_of(plain, others, lifted.options, asked) or tricky:
+                smaller = Lifted((*others, inner), lifted.options)
+                if self.passes(smaller, asked):
+                    return self._smaller(self._fewest(smaller, asked), asked)
+        return lifted
+
+    def _one_of(
+        self, pointers: list[str], others: tuple[str, ...], options: Any, asked: Asked
+    ) -> list[str]:
+        """A keyword that is enough besides others; looked for by halves."""
+        if not pointers or not self.passes(Lifted((*others, *pointers), options), asked):
+            return []
+        if len(pointers) == 1:
+            return pointers
+        middle = len(pointers) // 2
+        return self._one_of(pointers[:middle], others, options, asked) or self._one_of(
+            pointers[middle:], others, options, asked
+        )
+
+    def _fewest(self, lifted: Lifted, asked: Asked) -> Lifted:
+        """The same without what is not needed."""
+        for pointer in lifted.pointers:
+            fewer = tuple(other for other in lifted.pointers if other != pointer)
+            if (fewer or lifted.options) and self.passes(Lifted(fewer, lifted.options), asked):
+                return self._fewest(Lifted(fewer, lifted.options), asked)
+        return lifted
 
 
-@cache
-def _any_json(order: Order) -> Dfa:
-    """JSON in which arrays and objects hold only scalars or empty containers."""
-    return compile_schema({}, Meter(), SchemaOptions(property_order=order, free_depth=1))[0]
+def _depth(text: bytes) -> int:
+    """How deep arrays and objects nest in the beginning of a JSON text."""
+    return max((len(stack) for _, _, stack in tokens(text.decode(errors="replace"))), default=0)
 
 
-def _keywords(place: Site, keywords: tuple[str, ...]) -> Iterator[tuple[Subschema, str]]:
-    """The given keywords in the subschemas of a place that must hold."""
-    for sub in place.subschemas:
-        if isinstance(sub.schema, dict) and not need_not_hold(sub.pointer):
-            for keyword in keywords:
-                if keyword in sub.schema:
-                    yield sub, keyword
+def _all(parts: Iterable[Lifted]) -> Lifted:
+    together = Lifted()
+    for part in parts:
+        together = together.also(part)
+    return Lifted(tuple(sorted(together.pointers)), tuple(sorted(together.options)))
 
 
-_Parts = Iterator[tuple[tuple[str, ...], dict[str, Any]]]
-"""Small schemas, each with one keyword or a part of it, whose path in the subschema is given."""
+def _keywords_of(here: dict[str, Any], pointer: str) -> Iterator[tuple[str, str, bool]]:
+    """The keywords of a subschema: the name, the pointer, and whether it holds subschemas.
 
-
-def _alone(sub: Subschema, keyword: str) -> _Parts:
-    """A schema with one keyword of a scalar; in draft 4 a bound also needs its ``exclusive…``."""
-    schema = {keyword: sub.keyword(keyword)}
-    partner = f"exclusive{keyword.capitalize()}"
-    if keyword in ("minimum", "maximum") and sub.keyword(partner) is True:
-        schema[partner] = True
-    yield (keyword,), schema
-
-
-def _outlined(sub: Subschema, keyword: str, names: tuple[str, ...]) -> _Parts:
-    """Schemas with one keyword of a container in which all finished values are ``0``.
-
-    Of ``properties`` and ``patternProperties`` each member that may not be there is asked alone,
-    and so is each keyword of ``propertyNames``.
+    A subschema ``false`` inside of one that holds some counts as a keyword, and so do those of
+    ``propertyNames``, which are about the same text.
     """
-    value = sub.keyword(keyword)
-    if keyword in _OF_ITEMS:
-        if not isinstance(value, bool | dict):
-            yield (keyword,), {keyword: value}
-        elif value is False:
-            leading = sub.schemas_at("prefixItems") or sub.schemas_at("items")
-            yield (keyword,), {"maxItems": len(leading)}
-        return
-    zeros = dict.fromkeys(names, _ZERO)
-    open_object: dict[str, Any] = {"properties": zeros, "additionalProperties": _ZERO}
-    match keyword:
-        case "properties" | "patternProperties":
-            if keyword == "properties":
-                yield (keyword,), open_object
-            for name in _forbidden(sub, keyword):
-                given = {**zeros, name: False} if keyword == "properties" else {name: False}
-                yield (keyword, name), {"additionalProperties": _ZERO, keyword: given}
-        case "additionalProperties" | "unevaluatedProperties":
-            if value is not False:
-                return
-            own = keyword == "additionalProperties"
-            named = dict.fromkeys(sub.named_at("properties") if own else names, _ZERO)
-            named |= dict.fromkeys(_forbidden(sub, "properties"), False)
-            known = dict.fromkeys(sub.named_at("patternProperties"), _ZERO)
-            yield (keyword,), {
-                "properties": named, "patternProperties": known, "additionalProperties": False,
-            }  # fmt: skip
-        case "propertyNames" if isinstance(value, dict) and value and {*value} <= {*_OF_VALUES}:
-            for single, wanted in cast("dict[str, Any]", value).items():
-                yield (keyword, single), {**open_object, keyword: {single: wanted}}
-        case _:
-            yield (keyword,), {**open_object, keyword: value}
-
-
-def _forbidden(sub: Subschema, keyword: str) -> list[str]:
-    """The members of ``properties`` or ``patternProperties`` whose schema is ``false``."""
-    return [name for name, part in sub.named_at(keyword).items() if part is False]
-
-
-def _decides(machine: Dfa, free: Dfa, text: bytes, byte: int | None, ends: bool) -> bool:
-    """Whether a machine excludes a byte that free JSON allows, or allows less where it refuses."""
-    here, there = after_text(machine, text), after_text(free, text)
-    if here == NO_ARC or there == NO_ARC:
-        return here != there
-    if ends or byte is None:
-        if free.is_accepting(there):
-            return not machine.is_accepting(here)
-    elif free.step(there, byte) != NO_ARC:
-        return machine.step(here, byte) == NO_ARC
-    return _allowed(machine, here) < _allowed(free, there)
-
-
-def _allowed(machine: Dfa, state: int) -> set[int | None]:
-    """The bytes that may follow, and ``None`` where the text may end."""
-    return {*machine.expected(state), *([None] if machine.is_accepting(state) else [])}
-
-
-def after_text(machine: ByteMachine, text: bytes) -> int:
-    """The state of a machine after a text; `NO_ARC` where no word begins so."""
-    state = machine.start
-    for byte in text:
-        if state == NO_ARC:
-            break
-        state = machine.step(state, byte)
-    return state
-
-
-_CONTAINERS: Final = frozenset(
-    ("properties", "patternProperties", "allOf", "anyOf", "oneOf", "items", "prefixItems", "$defs",
-     "definitions", "$ref", "$dynamicRef", "$recursiveRef", "$schema", "$id", "id", "$anchor",
-     "$dynamicAnchor", "$vocabulary", "if", "then", "else", "dependentSchemas", "dependencies",
-     *REMARKS)
-)  # fmt: skip
-"""Keywords that only lead to others, or say nothing about values."""
-
-Path = tuple[str | int, ...]
-
-
-def conflict(schema: Schema, is_empty: Callable[[Schema], bool]) -> tuple[str, ...]:
-    """The JSON Pointers of keywords that leave nothing together, as few as possible.
-
-    Args:
-        is_empty: Tells whether a schema allows nothing; `BudgetExceeded` and `UnsupportedSchema`
-            count as no.
-
-    Returns:
-        The pointers, in the order of the schema. Empty if the cause is unknown: there is no value
-        even without all the keywords that can be taken away.
-
-    Example:
-        >>> conflict({"minimum": 3, "maximum": 2, "title": "none"}, lambda it: len(it) > 2)
-        ('/minimum', '/maximum')
-    """
-    left = _removable(schema)
-    kept: list[Path] = list(left)
-    for path in reversed(left):
-        less = [other for other in kept if other != path]
-        try:
-            if is_empty(_only(schema, left, less)):
-                kept = less
-        except (BudgetExceeded, UnsupportedSchema):
+    parts: dict[str, list[tuple[tuple[str | int, ...], Schema]]] = {}
+    for path, part in parts_of(here):
+        parts.setdefault(path[0], []).append((path, part))
+    for keyword in here:
+        below = pointer + pointer_to(keyword)
+        if keyword not in _CONSTRAINING:
             continue
-    return tuple(pointer_to(*path) for path in kept)
+        held = parts.get(keyword, [])
+        if keyword == "propertyNames" and isinstance(here[keyword], dict):
+            inside = _inside(here, pointer_to(keyword), pointer)
+            yield from ((keyword, inner, False) for inner in inside)
+        for path, part in held:
+            if part is False and len(path) > 1:
+                yield keyword, pointer + pointer_to(*path), False
+        holds = any(isinstance(part, dict) or len(path) > 1 for path, part in held)
+        yield keyword, below, holds or keyword in _REFERENCES
 
 
-def endless_reference(schema: Schema, is_empty: Callable[[Schema], bool]) -> str:
-    """The pointer of a reference to a schema around it, if the schema has values without it.
+_REFUSING: Final = frozenset(("not", "if", "oneOf", "contains"))
 
-    Returns:
-        The pointer; empty if there is no such reference.
+
+def _may_refuse(pointer: str) -> bool:
+    """Whether fewer texts may be taken without a keyword, because of one that it is inside of."""
+    return not _REFUSING.isdisjoint(pointer.split("/")[:-1])
+
+
+def _every_keyword(schema: Schema) -> Iterator[str]:
+    """The pointers of all keywords of a schema, the inner ones first."""
+    for pointer, here, _ in reversed([*every_part(schema)]):
+        yield from (below for _, below, _ in _keywords_of(here, pointer))
+
+
+def _inside(schema: Schema, pointer: str, before: str = "") -> Iterator[str]:
+    """The pointers of the keywords inside of the keyword at a pointer, the inner ones first."""
+    held = value_at(schema, pointer)
+    keyword = pointer.rpartition("/")[2]
+    if isinstance(held, list | dict):
+        around: dict[str, Any] = {keyword: held}
+        inner: list[tuple[str, dict[str, Any]]] = []
+        for path, part in parts_of(around):
+            if isinstance(part, dict):
+                start = before + pointer + pointer_to(*path[1:])
+                inner += [(start + below, here) for below, here, _ in every_part(part)]
+        for below, here in reversed(inner):
+            yield from (each for _, each, _ in _keywords_of(here, below))
+
+
+def without(schema: Schema, pointers: Iterable[str]) -> Schema:
+    """The schema without the keywords at some JSON Pointers; one of a list becomes ``true``.
+
+    Only what lies on the way is copied.
 
     Example:
-        >>> endless = {"properties": {"p": {"$ref": "#"}}, "required": ["p"]}
-        >>> endless_reference(endless, lambda it: bool(it["properties"]["p"]))
-        '/properties/p/$ref'
+        >>> without({"items": {"minimum": 1, "maximum": 2}}, ["/items/minimum"])
+        {'items': {'maximum': 2}}
     """
-    for path, here in _level_by_level(schema):
-        target = here.get("$ref") if isinstance(here, dict) else None
-        pointer = pointer_to(*path, "$ref")
-        if isinstance(target, str) and target[:1] == "#" and pointer.startswith(f"{target[1:]}/"):
-            with suppress(BudgetExceeded, UnsupportedSchema):
-                if not is_empty(_only(schema, [(*path, "$ref")], [])):
-                    return pointer
-    return ""
+    tree: dict[str, Any] = {}
+    for pointer in sorted(pointers, key=len, reverse=True):  # The outer one wins.
+        *around, last = _steps(pointer)
+        here = tree
+        for step in around:
+            here = here.setdefault(step, {})
+        here[last] = {}
+    return _less(schema, tree) if tree else schema
 
 
-def _level_by_level(
-    schema: Schema, through: Container[str] | None = None
-) -> Iterator[tuple[Path, Schema]]:
-    """A schema and the subschemas in it, the outer ones first.
-
-    Args:
-        through: The keywords whose subschemas are wanted; ``None`` for all.
-    """
-    todo: list[tuple[Path, Schema]] = [((), schema)]
-    for path, here in todo:  # The list grows while it is read.
-        yield path, here
-        for below, part in parts_of(here) if isinstance(here, dict) else ():
-            if through is None or below[0] in through:
-                todo.append(((*path, *below), part))
-
-
-def _removable(schema: Schema) -> list[Path]:
-    """The keywords that can be taken away; a subschema ``false`` counts as one."""
-    paths: list[Path] = []
-    for path, here in _level_by_level(schema, _CONTAINERS):
-        if here is False:
-            paths.append(path)
-        elif isinstance(here, dict):
-            paths += [(*path, keyword) for keyword in here if keyword not in _CONTAINERS]
-    return list(dict.fromkeys(paths))
+def _less(value: Any, gone: dict[str, Any]) -> Any:
+    if isinstance(value, list):
+        items = cast("list[Any]", value)
+        return [
+            item if str(k) not in gone
+            else True if not gone[str(k)] else _less(item, gone[str(k)])
+            for k, item in enumerate(items)
+        ]  # fmt: skip
+    if not isinstance(value, dict):
+        return value
+    members = cast("dict[str, Any]", value)
+    return {
+        name: part if name not in gone else _less(part, gone[name])
+        for name, part in members.items()
+        if gone.get(name) != {}
+    }
 
 
-def _only(schema: Schema, every: list[Path], kept: list[Path]) -> Schema:
-    """A schema with only some of its keywords."""
-    gone = set(every) - set(kept)
+def _steps(pointer: str) -> list[str]:
+    return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
 
-    def copied(value: Any, path: Path) -> Any:
-        if isinstance(value, dict):
-            named = bool(path) and path[-1] in BY_NAME
-            return {
-                name: copied(part, (*path, name))
-                for name, part in cast("dict[str, Any]", value).items()
-                if (*path, name) not in gone or (named and isinstance(part, bool))
-            }
-        if isinstance(value, list):
-            parts = cast("list[Any]", value)
-            return [copied(part, (*path, index)) for index, part in enumerate(parts)]
-        return True if path in gone else value
 
-    return copied(schema, ())
+def value_at(schema: object, pointer: str) -> object:
+    """The value at a JSON Pointer; ``None`` if there is none."""
+    for step in _steps(pointer):
+        if isinstance(schema, list):
+            items = cast("list[object]", schema)
+            schema = items[int(step)] if step.isdigit() and int(step) < len(items) else None
+        elif isinstance(schema, dict):
+            schema = cast("dict[str, object]", schema).get(step)
+        else:
+            return None
+    return schema
+
+
+def with_value(schema: Schema, pointer: str, value: object) -> Schema:
+    """The schema with another value at a JSON Pointer."""
+    return cast("Schema", _put(schema, _steps(pointer), value))
+
+
+def _put(value: Any, steps: list[str], new: object) -> Any:
+    """A value with another one at a path, copied on the way."""
+    if not steps:
+        return new
+    step, *rest = steps
+    if isinstance(value, list):
+        items = cast("list[Any]", value)
+        return [_put(each, rest, new) if str(k) == step else each for k, each in enumerate(items)]
+    members = cast("dict[str, Any]", value)
+    return {**members, step: _put(members[step], rest, new)}

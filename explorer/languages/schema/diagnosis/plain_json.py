@@ -80,6 +80,24 @@ def rule_of_json(data: bytes, byte: int, *, may_close: bool = True) -> str:
     return "" if byte in BLANK else _rule_between(spot, byte, may_close)
 
 
+def rule_of_end(data: bytes) -> str:
+    """The rule of JSON by which a text may not end, if it may not whatever its schema says."""
+    spot = spot_of(data)
+    if in_text(spot):
+        return "JSON, which has a double quote at the end of a string"
+    if spot.value[:1].isalpha() and spot.value not in _WORDS:
+        return _ONLY_WORDS
+    if spot.value and data[-1:] in _OF_NUMBERS and not _NUMBER.fullmatch(spot.value):
+        return f"JSON, which has no number {spot.value.decode()}"
+    if spot.outline is not None:
+        return (
+            "JSON, which has } at the end of an object"
+            if spot.outline[:1] == b"{"
+            else ("JSON, which has ] at the end of an array")
+        )
+    return "" if spot.is_finished else "JSON, which has a value here"
+
+
 def _rule_of_text(text: bytes, byte: int) -> str:
     """The rule of JSON inside a string or a name."""
     slashes = len(text) - len(text.rstrip(b"\\"))
@@ -133,7 +151,7 @@ def names_before(spot: Spot, longer: bytes) -> tuple[list[str], bytes]:
     spelled = ended.group() if ended else begun + longer
     again: list[str] = []
     rest: list[bytes] = []
-    *before, _ = _names(spot.outline or b"")
+    *before, _ = names_in(spot.outline or b"")
     for name, written in before:
         if _spells(spelled, name):
             again.append(name)
@@ -151,7 +169,7 @@ def _spells(spelled: bytes, name: str) -> bool:
     return False
 
 
-def _names(outline: bytes) -> Iterator[tuple[str, bytes]]:
+def names_in(outline: bytes) -> Iterator[tuple[str, bytes]]:
     """The names of an object, each with its spelling; the last may have only begun."""
     for token, _, stack in tokens(outline.decode(errors="surrogateescape")):
         if stack[-1].awaits_name and token[0] == '"':
@@ -163,7 +181,7 @@ def _begun_name(spot: Spot) -> bytes | None:
     outline = spot.outline or b""
     if outline[:1] != b"{" or outline.endswith(b":") or spot.value or spot.is_finished:
         return None
-    written = [spelled for _, spelled in _names(outline)]
+    written = [spelled for _, spelled in names_in(outline)]
     if not written or not outline.endswith(written[-1]):
         return None
     with suppress(ValueError):

@@ -1,236 +1,244 @@
-"""The reasons why a text does not go on with a byte: keywords, options, or JSON itself.
+"""The reasons why a text does not go on, as places of the schema with their labels.
 
-What decides is looked for in the order in which it is surest: an item that came before, white
-space, a keyword (`deciding`), a name that came before, the order of members, JSON's own grammar, a
-limit of depth. An option is a reason only if the text could go on with another value of it; so the
-machine of that other schema is discovered as far as the text goes.
+JSON itself is the reason where no schema takes what is offered; else keywords and options of which
+each was tested (`deciding`). What is said beside them, such as the name that came before, is read
+from the text and decides nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple, Protocol
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, cast
 
-from explorer.budget import Meter
-from explorer.languages.schema.diagnosis.deciding import (
-    deciding,
-    excluding,
-    hard_to_decide,
-    names_again,
-)
+from explorer.automata.machine import NO_ARC, ByteMachine
+from explorer.automata.tree.nodes import Offered
+from explorer.errors import BudgetExceeded, ExplorerError
+from explorer.languages.schema.diagnosis.deciding import FEW, Asked, Deciding, Lifted, value_at
 from explorer.languages.schema.diagnosis.plain_json import (
     BLANK,
     LARGEST,
     exceeds_floats,
     in_text,
+    rule_of_end,
     rule_of_json,
 )
-from explorer.languages.schema.diagnosis.remedies import space_option, without_keyword
+from explorer.languages.schema.diagnosis.remedies import (
+    Changed,
+    changes,
+    names_again,
+    space_option,
+)
 from explorer.languages.schema.once.reading import repeated_item
 from explorer.languages.schema.options import SchemaOptions
-from explorer.languages.schema.reading.subschemas import Schema, Subschema
-from explorer.languages.schema.reading.text import Spot, spot_of
-from explorer.languages.schema.values.containers import MOST_TRACKED
-from explorer.languages.schema.values.places import Site
-from explorer.languages.schema.values.sets import ValueSets
+from explorer.languages.schema.reading.text import spot_of
 
-_BOUNDS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
-_CLOSING: Final = ("additionalProperties", "unevaluatedProperties")
+NOTHING: Final = Lifted()
+NOT_ASKED: Final = Asked(b"", b"")
+WHOLE_SCHEMA: Final = "the whole schema"
+
+_UNIT: Final = re.compile(rb'(?:[,:]\s*)?(?:"(?:[^"\\]|\\.)*"?|[-+.0-9A-Za-z]+|[^"]?)', re.DOTALL)
+"""What belongs together in JSON: a string, a number, a word, a comma with what comes next."""
+_IN_STRING: Final = re.compile(rb'(?:[^"\\]|\\.)*"?', re.DOTALL)
 
 
-class Reason(NamedTuple):
-    """A part of a schema that decides.
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """What decides, or where the text stands if that is not known.
 
     Args:
-        pointer: Its JSON Pointer.
-        clause: What decides there besides the keyword; empty for the keyword alone.
-        alone: Whether the clause decides and the keyword does not.
+        lifted: What was taken away, so that the text goes on; empty where JSON decides, or nothing
+            was found.
+        around: The pointers of the subschemas of the place.
+        options: The options that were made freer, as they are written in a call.
+        clause: What decides besides the keyword, or in its place.
+        asked: What the text was asked to go on with.
     """
 
-    pointer: str
+    lifted: Lifted
+    around: tuple[str, ...]
     clause: str = ""
-    alone: bool = False
+    options: tuple[str, ...] = ()
+    asked: Asked = NOT_ASKED
+
+    @property
+    def pointers(self) -> tuple[str, ...]:
+        """The pointers of what is underlined."""
+        return self.lifted.pointers or self.around[:1] or ("",)
+
+    @property
+    def label(self) -> str:
+        """The reason as a sentence goes on after "Expected by"."""
+        named = [*self.lifted.pointers, *self.options]
+        if not self.lifted.pointers and len(named) < 2:
+            return self.clause or self.pointers[0] or WHOLE_SCHEMA
+        *others, last = named
+        said = f"{', '.join(others)} and {last} together" if others else last
+        return f"{said}, {self.clause}" if self.clause else said
 
 
-class Following(Protocol):
-    """Tells the bytes that may follow a text under a schema that is changed a little."""
-
-    def __call__(
-        self, text: bytes, options: Mapping[str, Any] = ..., schema: Schema | None = None
-    ) -> bytes | None:
-        """The bytes; ``None`` if no word begins so, or such a schema cannot be made.
-
-        Args:
-            options: Options with other values.
-            schema: Another schema in place of the schema itself.
-        """
-        ...
-
-
-@dataclass(frozen=True)
 class ReasonSearch:
-    """A search for the reasons why texts of a schema do not go on.
+    """The search for the reasons why texts of a schema do not go on.
 
     Args:
-        schema, root: The schema, as data and as the subschema of the whole value.
-        options: Its options.
-        limited: Whether the depth of values has a limit.
-        following: Tells what may follow a text if the schema or an option is changed.
+        search: The search for what decides.
+        options: The schema's options.
+        any_json: Makes the machine of every JSON text.
     """
 
-    schema: Schema
-    root: Subschema
-    options: SchemaOptions
-    limited: bool
-    following: Following
+    def __init__(
+        self, search: Deciding, options: SchemaOptions, any_json: Callable[[], ByteMachine]
+    ) -> None:
+        self._search = search
+        self._options = options
+        self._any_json = any_json
 
-    def of(self, data: bytes, byte: int | None, rest: bytes = b"") -> list[Reason]:
-        """The deciding parts, or, if nothing decides alone, the subschemas of the innermost place.
+    def of(self, data: bytes, byte: int | None, rest: bytes, offered: Offered) -> list[Reason]:
+        """The reasons; each of them alone is enough.
 
         Args:
             data: The text so far.
             byte: The byte that fails; ``None`` asks what must come before the text may end.
             rest: What was written after it.
+            offered: What the byte and the rest are. Of a token all counts, else what belongs
+                together in JSON; what follows a part may ask it to end.
         """
-        spot = spot_of(data)
-        places = [ValueSets(self.options, Meter()).place([self.root])]
-        for kind, step in spot.steps:
-            above = places[-1]
-            places.append(above.member(str(step)) if kind == "member" else above.item)
-        if (again := repeated_item(data, byte)) is not None:
-            level, item = again
-            unique = [
-                Reason(f"{sub.pointer}/uniqueItems", f"{item} came before")
-                for sub in places[level].subschemas if sub.keyword("uniqueItems") is True
-            ]  # fmt: skip
-            if unique:
-                return unique
-        described = [place for place in places if place.subschemas]
-        innermost = [sub.pointer for sub in described[-1].subschemas] if described else []
-        around = innermost or [""]
-        pointers = deciding(spot, places, byte, self.options)
-        if byte is not None:
-            if clause := self._white_space(data, spot, byte):
-                return [Reason(around[0], clause, alone=True)]
-            if exceeds_floats(data, byte):
-                bounds = [Reason(each) for each in pointers if _keyword(each) in _BOUNDS]
-                return bounds or [Reason(around[0], LARGEST, alone=True)]
-            if again := self._name_again(data, spot, byte, rest, places, pointers):
-                names, clause, place = again
-                closing = [each for each in pointers if _keyword(each) in _CLOSING]
-                listing = [
-                    f"{sub.pointer}/properties" for sub in place.subschemas
-                    if not sub.named_at("properties").keys().isdisjoint(names)
-                ]  # fmt: skip
-                return [Reason((closing or listing or pointers or around)[0], clause)]
-            if not pointers and (
-                clause := self._rule(data, spot, byte) or self._limit(data, spot, byte)
-            ):
-                return [Reason(around[0], clause, alone=True)]
-        if not pointers and spot.outline is not None and spot.outline[:1] == b"[":
-            pointers = self._hard(data, byte, places[-2])
-        if not pointers:
-            excluded = [each for each in map(excluding, innermost) if each]
-            return list(map(Reason, excluded or innermost))
-        reasons = [Reason(each) for each in pointers]
-        is_json = byte is None or not rule_of_json(data, byte)
-        if is_json and self._order_decides(spot, places, byte):
-            clause = 'property_order="schema", where "any" takes every order'
-            reasons.append(Reason(pointers[-1], clause, alone=True))
-        return reasons
+        offer = b"" if byte is None else bytes((byte,)) + rest
+        search = self._search
+        search.begin()
+        place = search.place(spot_of(data).steps)
+        around = tuple(search.pointers_at(place)) or ("",)
+        try:
+            if offered == "token" or byte is None:
+                return self._found(Asked(data, offer), around)
+            return self._found_in_text(data, offer, around, offered)
+        except (BudgetExceeded, ExplorerError):
+            return [Reason(NOTHING, around, f"{_shown(around)}, not explained within a second")]
 
-    def _name_again(
-        self,
-        data: bytes,
-        spot: Spot,
-        byte: int,
-        rest: bytes,
-        places: list[Site],
-        pointers: list[str],
-    ) -> tuple[list[str], str, Site] | None:
-        """The names that came before and decide, their clause, and the place of their object."""
-        place = places[-1]
-        written = rest.lstrip(BLANK)
-        closes = bool(pointers) and all(_keyword(each) in _CLOSING for each in pointers)
-        if closes and byte == ord(",") and written[:1] == b'"' and len(written) > 1:
-            # No other name is left, so the comma fails already; the text tells which one follows.
-            spot, place = spot_of(data + b',"'), places[-2]
-            byte, rest = written[1], written[2:]
-        names, clause = names_again(spot, place, byte, rest, self.options)
-        return (names, clause, place) if names else None
+    def changes(self, reason: Reason, line_of: Mapping[str, int]) -> Iterator[Changed]:
+        """The changes of the schema that take away what decides, in words.
 
-    def _order_decides(self, spot: Spot, places: list[Site], byte: int | None) -> bool:
-        """Whether the members could be written so in another order."""
-        is_object, names = (spot.outline or b"")[:1] == b"{", places[-1].names
-        if not is_object or self.options.property_order == "any" or len(names) > MOST_TRACKED:
-            return False
-        return not deciding(spot, places, byte, replace(self.options, property_order="any"))
+        Args:
+            line_of: The line of each pointer in the text of the schema.
+        """
+        if reason.lifted != NOTHING:
+            yield from changes(
+                self._search, self._options, reason.lifted, reason.asked, reason.clause, line_of
+            )
 
-    def _rule(self, data: bytes, spot: Spot, byte: int) -> str:
-        """The rule of JSON that refuses a byte; empty if JSON allows it."""
-        may_close = True
-        if spot.outline in (b"[", b"{") and not spot.value:
-            closing = ord("]" if spot.outline == b"[" else "}")
-            may_close = closing in (self.following(data) or b"]}")
-        return rule_of_json(data, byte, may_close=may_close)
+    def _found_in_text(
+        self, data: bytes, offer: bytes, around: tuple[str, ...], offered: Offered
+    ) -> list[Reason]:
+        """The reasons for the first thing in a text that does not belong there."""
+        unit = _unit(data, offer)
+        asked = Asked(data, unit)
+        if offered == "part" and self._rule(asked) and not self._rule(Asked(data, b"")):
+            return self._found(Asked(data, b""), around)  # What follows the part asks it to end.
+        ended = Asked(data, offer[: len(unit) + 1])
+        if unit[-1:].isalnum() and ended != asked and not self._rule(ended):
+            found = self._found(ended, around)  # A number that ends says more than its digits.
+            if found and len(found[0].lifted.pointers) <= FEW:
+                return found
+        return self._found(asked, around)
 
-    def _limit(self, data: bytes, spot: Spot, byte: int) -> str:
-        """A clause for the limit of depth without which a byte could follow; empty without one."""
-        if not self.limited or spot.outline not in (b"[", b"{"):
-            return ""
-        deepest, most = self.options.free_depth, self.options.depth.recursion
-        if self._would_follow(data, byte, {"free_depth": deepest + 1}):
+    def _found(self, asked: Asked, around: tuple[str, ...]) -> list[Reason]:
+        search = self._search
+        if search.passes(NOTHING, asked):
+            return [Reason(NOTHING, (pointer,)) for pointer in around]
+        if rule := self._rule(asked):
+            return [Reason(NOTHING, around, rule)]
+        found = search.deciding(asked)
+        if not found:
+            return [Reason(NOTHING, around, f"{_shown(around)}, not explained by its keywords")]
+        return [self._reason(lifted, around, asked) for lifted in found]
+
+    def _reason(self, lifted: Lifted, around: tuple[str, ...], asked: Asked) -> Reason:
+        options = tuple(
+            space_option(self._options) if name == "whitespace"
+            else f"{name}={json.dumps(getattr(self._options, name))}"
+            for name, _ in lifted.options
+        )  # fmt: skip
+        alone = len(lifted.pointers) + len(options) == 1
+        clause = self._clause(lifted, asked) if alone or not options else ""
+        return Reason(lifted, around, clause, options, asked)
+
+    # JSON itself.
+
+    def _rule(self, asked: Asked) -> str:
+        """The rule of JSON by which no schema takes what is asked; empty if some does."""
+        machine = self._any_json()
+        state = machine.start
+        for count, byte in enumerate(asked.longer):
+            state = machine.step(state, byte)
+            if state == NO_ARC:
+                before = asked.longer[:count]
+                if exceeds_floats(before, byte):
+                    return LARGEST
+                closing = spot_of(before).outline in (b"[", b"{")
+                may_close = not closing or bool(
+                    set(self._search.following(NOTHING, before) or b"]}") & set(b"]}")
+                )
+                return rule_of_json(before, byte, may_close=may_close) or "JSON"
+        return rule_of_end(asked.text) if asked.ends and not machine.is_accepting(state) else ""
+
+    # What is said beside a keyword or an option.
+
+    def _clause(self, lifted: Lifted, asked: Asked) -> str:
+        options = dict(lifted.options)
+        if "whitespace" in options:
+            return self._white_space(asked)
+        if "property_order" in options:
+            return 'property_order="schema", where "any" takes every order'
+        if "escapes" in options:
+            return f'escapes="{self._options.escapes}", where "any" takes every escape'
+        if "free_depth" in options:
+            deepest = self._options.free_depth
             return f"free_depth={deepest}, the deepest that values nest"
-        if self._would_follow(data, byte, {"max_depth": most + 1}):
+        if "max_depth" in options:
+            most = self._options.depth.recursion
             return f"max_depth={most}, with which references are followed {most + 1} deep"
-        if self._would_follow(data, byte, {"max_depth": None, "recursion": "stack"}):
-            # The limits cannot be raised any more.
+        if "recursion" in options:
             return 'the limits of depth, of which recursion="stack" has none'
+        keywords = [pointer.rpartition("/")[2] for pointer in lifted.pointers]
+        if "uniqueItems" in keywords:
+            again = repeated_item(asked.text, asked.offer[0] if asked.offer else None)
+            return "" if again is None else f"{again[1]} came before"
+        if shown := " and ".join(again := names_again(asked)):
+            return f"the name{'s' * (len(again) > 1)} {shown} came before"
+        if keywords == ["oneOf"]:
+            return self._matching(lifted.pointers[0], asked)
         return ""
 
-    def _white_space(self, data: bytes, spot: Spot, byte: int) -> str:
-        """A clause for white space that is written or missing; empty if it does not decide."""
-        pattern, given = self.options.whitespace_pattern, self.options.whitespace
-        is_missing = byte not in BLANK
-        if self.options.spaces or in_text(spot):
-            return ""
-        never = given == "compact" or (given == "dumps" and data[-1:] not in (b",", b":"))
-        if is_missing and never and pattern is None:
-            return ""
-        if given == "pretty" and self._limit(data, spot, byte):
-            return ""  # A new line follows a bracket only if something may stand inside.
-        freer = {"whitespace": "flexible", "whitespace_pattern": None}
-        if not self._would_follow(data, byte, freer):
-            return ""
+    def _matching(self, pointer: str, asked: Asked) -> str:
+        """The branches of a ``oneOf`` that all match what is written."""
+        branches = value_at(self._search.schema, pointer)
+        count = len(cast("list[object]", branches)) if isinstance(branches, list) else 0
+        matching = [
+            f"{pointer}/{k}" for k in range(count) if self._search.matches(pointer, k, asked)
+        ]
+        return f"of which {' and '.join(matching)} match" if len(matching) > 1 else ""
+
+    def _white_space(self, asked: Asked) -> str:
+        data = asked.text
         what = "some"
-        if not is_missing:
+        if asked.offer[:1] in (b" ", b"\t", b"\n", b"\r"):
             what = "no more" if data[-1:] and data[-1] in BLANK else "no"
-            if set(self.following(data) or b"").intersection(BLANK):
+            if set(self._search.following(NOTHING, data)) & set(BLANK):
                 what = "other"
-        return f"{space_option(self.options)}, which has {what} white space here"
-
-    def _hard(self, data: bytes, byte: int | None, place: Site) -> list[str]:
-        """The keywords that no outline decides and without which a byte could follow; else all."""
-        every = hard_to_decide(place)
-        closing = ord("]") if byte is None else byte
-        needed: list[str] = []
-        for pointer in every:
-            around = pointer.rpartition("/")[0]
-            counts = ("minContains", "maxContains") if _keyword(pointer) == "contains" else ()
-            for each in (*(f"{around}/{count}" for count in counts), pointer):
-                less = without_keyword(self.schema, each)
-                if less is not None and self._would_follow(data, closing, {}, less):
-                    needed.append(each)
-                    break
-        return needed or every
-
-    def _would_follow(
-        self, data: bytes, byte: int, options: Mapping[str, Any], schema: Schema | None = None
-    ) -> bool:
-        following = self.following(data, options, schema)
-        return following is not None and byte in following
+        elif asked.offer and self._search.passes(NOTHING, Asked(data, asked.offer[:1])):
+            what = "no"  # It comes later in the token.
+        return f"{space_option(self._options)}, which has {what} white space here"
 
 
-def _keyword(pointer: str) -> str:
-    return pointer.rpartition("/")[2]
+def _shown(around: tuple[str, ...]) -> str:
+    return around[0] or WHOLE_SCHEMA
+
+
+def _unit(data: bytes, offer: bytes) -> bytes:
+    """What belongs together at the beginning of an offer."""
+    spot = spot_of(data)
+    inside = in_text(spot)
+    match = (_IN_STRING if inside else _UNIT).match(offer)
+    return (match.group() if match else b"") or offer[:1]

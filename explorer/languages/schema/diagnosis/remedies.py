@@ -1,23 +1,33 @@
-"""The changes to a schema or its options that allow more, and the remedies for endless text.
+"""The words for what decides, and the changes that let a text go on.
 
-A change is only proposed here. The caller (`explorer.analysis.places.widening`) compiles the
-changed schema and checks whether it allows what was forbidden, so a proposal may be wrong; the
-first one that helps is the cause.
+Each change is what the search has tested (`explorer.languages.schema.diagnosis.deciding`): the
+schema without the keywords, or with a freer option. An everyday sentence says what is wrong, and a
+remedy names the change. The caller still compiles the changed source with all that is around it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from copy import deepcopy
-from dataclasses import replace
+import re
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, Final, cast
+from typing import Final, NamedTuple, cast
 
 from explorer.automata.tree.changes import Change
 from explorer.automata.tree.nodes import Loop
+from explorer.languages.schema.diagnosis.deciding import (
+    Asked,
+    Deciding,
+    Lifted,
+    freer,
+    value_at,
+    with_value,
+    without,
+)
+from explorer.languages.schema.diagnosis.plain_json import names_before, names_in
 from explorer.languages.schema.options import SchemaOptions
-from explorer.languages.schema.reading.subschemas import Schema
+from explorer.languages.schema.reading.subschemas import BY_NAME, Schema
+from explorer.languages.schema.reading.text import json_of, spot_of
 
 LOOP_REMEDIES: Final[Mapping[Loop, str]] = MappingProxyType(
     {
@@ -36,37 +46,7 @@ LOOP_REMEDIES: Final[Mapping[Loop, str]] = MappingProxyType(
 
 UNKNOWN_PROPERTY: Final = "unknown property"
 """The name of the cause where the model writes a property that the schema does not have."""
-
-_OPTIONS: Final = (
-    ("whitespace", "flexible", Change(
-        "white space", "The white space here is not that of the constraint.",
-        'whitespace="flexible" allows it.', "allow white space",
-    )),
-    ("property_order", "any", Change(
-        "order of properties",
-        "The model writes the properties in another order than the schema lists them.",
-        'property_order="any" allows every order.', "allow any order",
-    )),
-    ("escapes", "any", Change(
-        "escapes",
-        "The model writes an escape, such as json.dumps writes with ensure_ascii=True, and this "
-        "string is constrained.",
-        'escapes="any" allows escapes in every string.', "allow escapes",
-    )),
-)  # fmt: skip
-"""For each option: its name, its freest value, and the change."""
-
-_SPACES: Final = (
-    ("which has no white space here", "The model writes white space here, where {} has none."),
-    ("which has no more white space here", "The model writes more white space here than {} has."),
-    ("which has other white space here", "The model writes other white space here than {} has."),
-    ("which has some white space here", "The model writes no white space here, where {} has some."),
-)
-"""The end of a clause on white space (`explorer.languages.schema.diagnosis.reasons`), and the
-sentence that says the same."""
-
-_NO_SPACES: Final = "The model writes white space here, and this constraint has none."
-
+FORBIDDEN: Final = "forbidden property"
 
 _OF_KEYWORDS: Final[dict[str, tuple[str, str]]] = {
     "additionalProperties": (
@@ -97,8 +77,135 @@ _OF_KEYWORDS: Final[dict[str, tuple[str, str]]] = {
     "pattern": ("pattern", "The string would not match the pattern."),
     "format": ("format", "The string would not have the format."),
     "type": ("type", "The model writes a value of another type."),
+    "uniqueItems": ("repeated item", "The item came before, and items may come once."),
+    "contains": ("missing item", "An item that the schema asks for is still missing."),
+    "minContains": ("missing item", "Too few items are such as contains asks for."),
+    "maxContains": ("too many items", "As many items as may are such as contains asks for."),
+    "dependentRequired": (
+        "required property", "A property is missing that another one asks for.",
+    ),
+    "not": ("excluded value", "The value is one that the schema excludes."),
+    "anyOf": ("no branch", "The value fits none of the branches."),
+    "oneOf": ("one branch", "The value does not fit exactly one of the branches."),
+    "items": ("too many items", "The array may have no item here."),
+    "additionalItems": ("too many items", "The array may have no item here."),
+    "unevaluatedItems": ("too many items", "The array may have no item here."),
+    "properties": ("repeated property", "The property came before, and may come once."),
 }  # fmt: skip
 """The name of the cause and the sentence for each keyword."""
+
+
+MISSING: Final = frozenset(
+    ("required", "dependentRequired", "minProperties", "minLength", "minItems", "minContains",
+     "contains")
+)  # fmt: skip
+"""The keywords that ask for something before the end."""
+
+_OPTIONS: Final = {
+    "whitespace": ("white space", "", 'whitespace="flexible" allows it.', "allow white space"),
+    "property_order": (
+        "order of properties",
+        "The model writes the properties in another order than the schema lists them.",
+        'property_order="any" allows every order.', "allow any order",
+    ),
+    "escapes": (
+        "escapes",
+        "The model writes an escape where the constraint asks for the character itself.",
+        'escapes="any" allows escapes in every string.', "allow escapes",
+    ),
+    "free_depth": (
+        "depth", "The model nests deeper than the limit.", "free_depth={} allows it.",
+        "allow one level more",
+    ),
+    "max_depth": (
+        "depth", "The model nests deeper than the limit.", "max_depth={} allows it.",
+        "allow one level more",
+    ),
+    "recursion": (
+        "depth", "The model nests deeper than the limit.",
+        'recursion="stack" sets no limit.', "set no limit",
+    ),
+}  # fmt: skip
+"""For each option: the cause, the sentence, the remedy and the label."""
+
+_SPACES: Final = {
+    "no": "The model writes white space here, where {} has none.",
+    "no more": "The model writes more white space here than {} has.",
+    "other": "The model writes other white space here than {} has.",
+    "some": "The model writes no white space here, where {} has some.",
+}
+_HAS: Final = re.compile("which has (no more|no|other|some) white space")
+_BRANCH: Final = re.compile(r"/oneOf/([0-9]+)(?= |$)")
+_NO_SPACES: Final = "The model writes white space here, and this constraint has none."
+_KINDS: Final = {
+    ord('"'): "a string", ord("{"): "an object", ord("["): "an array", ord("t"): "true",
+    ord("f"): "false", ord("n"): "null", **dict.fromkeys(b"-0123456789", "a number"),
+}  # fmt: skip
+_TYPES: Final = {
+    "integer": "a whole number", "object": "an object", "array": "an array", "null": "null",
+    "number": "a number", "string": "a string", "boolean": "true or false",
+}  # fmt: skip
+
+
+_OF_MEMBERS: Final = (
+    "properties", "required", "maxProperties", "additionalProperties", "unevaluatedProperties",
+)  # fmt: skip
+
+
+class Changed(NamedTuple):
+    """A change in words, with the schema and the options that it leads to."""
+
+    change: Change
+    schema: Schema
+    options: SchemaOptions
+
+
+class _Part(NamedTuple):
+    cause: str
+    sentence: str
+    label: str
+    missing: bool = False
+
+
+def changes(
+    search: Deciding, options: SchemaOptions, lifted: Lifted, asked: Asked, clause: str,
+    line_of: Mapping[str, int],
+) -> Iterator[Changed]:  # fmt: skip
+    """The changes that take away what decides, the smallest first.
+
+    Args:
+        clause: What decides besides the keyword, or in its place.
+        line_of: The line of each pointer in the text of the schema; empty for a text of one line.
+    """
+    schema = search.schema
+    whole = _whole_number(search, lifted, asked)
+    if whole is not None:
+        yield Changed(_FRACTION, whole, options)
+    parts = [_of_keyword(schema, pointer, asked, clause) for pointer in lifted.pointers]
+    parts += [_of_option(options, name, clause) for name, _ in lifted.options]
+    remedies = [_OPTIONS[name][2].format(value) for name, value in lifted.options]
+    if lifted.pointers:
+        named = " and ".join(
+            f"{pointer} (line {line_of[pointer]})" if pointer in line_of else pointer
+            for pointer in lifted.pointers
+        )
+        freely = [_assigned(name, value) for name, value in lifted.options]
+        also = f", and with {' and '.join(freely)}" if freely else ""
+        remedies = [f"The schema allows it without {named}{also}."]
+    yield Changed(
+        Change(
+            parts[0].cause,
+            " ".join(dict.fromkeys(part.sentence for part in parts)),
+            " ".join(remedies),
+            " and ".join(dict.fromkeys(part.label for part in parts)),
+            all(part.missing for part in parts),
+        ),
+        without(schema, lifted.pointers), freer(options, dict(lifted.options)),
+    )  # fmt: skip
+
+
+def _assigned(name: str, value: object) -> str:
+    return f"{name}={json.dumps(value)}"
 
 
 _FRACTION: Final = Change(
@@ -106,28 +213,89 @@ _FRACTION: Final = Change(
     '"type": "number" allows it.', "allow fractions",
 )  # fmt: skip
 
-MISSING: Final = frozenset({"required", "minProperties", "minLength", "minItems"})
-"""The keywords that ask for something before the end."""
+
+def _whole_number(search: Deciding, lifted: Lifted, asked: Asked) -> Schema | None:
+    """The schema with a number in place of a whole one, if that is enough."""
+    for pointer in lifted.pointers if len(lifted.pointers) == 1 and not lifted.options else ():
+        if pointer.endswith("/type") and value_at(search.schema, pointer) == "integer":
+            changed = with_value(search.schema, pointer, "number")
+            return changed if search.takes(changed, asked) else None
+    return None
 
 
-def relaxed_options(
-    options: SchemaOptions, labels: Sequence[str] = ()
-) -> Iterator[tuple[Change, SchemaOptions]]:
-    """The options with one changed to allow more, the most usual cause first.
+def _of_option(options: SchemaOptions, name: str, clause: str) -> _Part:
+    cause, sentence, _, label = _OPTIONS[name]
+    if name == "whitespace":
+        option = space_option(options)
+        compact = option == 'whitespace="compact"'
+        has = _HAS.search(clause)
+        sentence = _NO_SPACES if compact else _SPACES[has[1] if has else "other"].format(option)
+    return _Part(cause, sentence, label)
 
-    Args:
-        labels: The labels of the deciding places, which say what is wrong with white space.
-    """
-    for name, freest, change in _OPTIONS:
-        if getattr(options, name) != freest:
-            changed: dict[str, Any] = {name: freest}
-            if name == "whitespace":
-                sentence = _of_white_space(options, labels)
-                if labels and not sentence:
-                    continue  # Something else decides.
-                changed["whitespace_pattern"] = None  # The pattern would override the option.
-                change = replace(change, sentence=sentence or change.sentence)
-            yield change, replace(options, **changed)
+
+def _of_keyword(schema: Schema, pointer: str, asked: Asked, clause: str) -> _Part:
+    *around, keyword = pointer.split("/")
+    value = value_at(schema, pointer)
+    if value is False and around[-1] in BY_NAME:
+        name = keyword.replace("~1", "/").replace("~0", "~")
+        return _Part(FORBIDDEN, f"The schema forbids the property {name}.", f"allow {name}")
+    if (again := names_again(asked)) and keyword in _OF_MEMBERS:
+        sentence = f"The property {' or '.join(again)} came before, and comes once."
+        return _Part("repeated property", sentence, f"drop {keyword}")
+    if keyword == "oneOf" and (several := _BRANCH.findall(clause)):
+        shown = " and ".join(several)
+        sentence = f"The value fits the branches {shown} of oneOf, and may fit one alone."
+        return _Part("one branch", sentence, "drop oneOf")
+    of_a_name = "propertyNames" in around and around[-2:-1] != ["properties"]
+    label = f"drop {keyword}"
+    if of_a_name or keyword not in _OF_KEYWORDS:
+        cause, sentence = _OF_KEYWORDS["propertyNames"] if of_a_name else ("keyword", "")
+        sentence = sentence or f"The value is not what {keyword} asks for."
+    else:
+        cause, sentence = _OF_KEYWORDS[keyword]
+    if exact := _exactly(keyword, value, asked):
+        return _Part(cause, exact, label, keyword in MISSING)
+    if isinstance(value, bool | int | float | str) or hasattr(value, "as_tuple"):
+        sentence = f"{sentence[:-1]} ({keyword}: {json_of(value)})."
+    return _Part(cause, sentence, label, keyword in MISSING)
+
+
+def _exactly(keyword: str, value: object, asked: Asked) -> str:
+    """A sentence that names the property or the type; empty where the keyword's own is as good."""
+    spot = spot_of(asked.text)
+    if keyword == "required" and isinstance(value, list):
+        met = {name for name, _ in names_in(spot.outline or b"")}
+        missing = [name for name in cast("list[str]", value) if name not in met]
+        return _missing(missing) if met or (spot.outline or b"")[:1] == b"{" else ""
+    if keyword in ("additionalProperties", "unevaluatedProperties"):
+        *_, (name, spelled) = [("", b""), *names_in(spot_of(asked.longer).outline or b"")]
+        if len(spelled) > 1 and spelled.endswith(b'"') and asked.offer[:1] != b"}":
+            return f"The schema has no property {name}, and no others are allowed."
+    if keyword == "type" and not spot.value and asked.offer[:1]:
+        wanted = [value] if isinstance(value, str) else cast("list[str]", value)
+        kind = _KINDS.get(asked.offer[0])
+        names = " or ".join(_TYPES.get(each, each) for each in wanted)
+        return f"The model writes {kind}, where the schema asks for {names}." if kind else ""
+    return ""
+
+
+def names_again(asked: Asked) -> list[str]:
+    """The names of an object that came before and are begun once more, as they are written."""
+    spot, offer = spot_of(asked.text), asked.offer
+    if offer[:1] == b"," and spot.outline is not None and spot.outline[:1] == b"{":
+        spot, offer = spot_of(asked.text + b',"'), offer[1:].lstrip()[1:]
+    names = names_before(spot, offer)[0]
+    if len(names) > 1:
+        return []  # They are only begun alike.
+    return [json.dumps(name, ensure_ascii=False) for name in names]
+
+
+def _missing(names: list[str]) -> str:
+    if len(names) == 1:
+        return f"The property {names[0]} is missing. It is required."
+    *others, last = names or [""]
+    shown = f"{', '.join(others)} and {last}" if others else last
+    return f"The properties {shown} are missing. They are required." if names else ""
 
 
 def space_option(options: SchemaOptions) -> str:
@@ -135,67 +303,3 @@ def space_option(options: SchemaOptions) -> str:
     if options.whitespace_pattern is not None:
         return f"whitespace_pattern={options.whitespace_pattern!r}"
     return f'whitespace="{options.whitespace}"'
-
-
-def _of_white_space(options: SchemaOptions, labels: Sequence[str]) -> str:
-    """The sentence on the white space that a label speaks of; empty if none does."""
-    option = space_option(options)
-    for clause, sentence in _SPACES:
-        if any(f"{option}, {clause}" in label for label in labels):
-            compact = option == 'whitespace="compact"'
-            return _NO_SPACES if compact else sentence.format(option)
-    return ""
-
-
-def relaxed_keywords(schema: Schema, pointers: Sequence[str]) -> Iterator[tuple[Change, Schema]]:
-    """The schema without one of the deciding keywords, for each that may be dropped.
-
-    Args:
-        pointers: JSON Pointers of the keywords; those without a known change are passed over.
-    """
-    for pointer in pointers:
-        *around, keyword = pointer.split("/")
-        place = _at(schema, around[1:])
-        if place is None or keyword not in _OF_KEYWORDS or keyword not in place:
-            continue
-        value = place[keyword]
-        if keyword == "type" and value == "integer":
-            whole = deepcopy(schema)
-            (_at(whole, around[1:]) or {})[keyword] = "number"
-            yield _FRACTION, whole
-        changed = without_keyword(schema, pointer) or {}
-        of_a_name = around[-1:] == ["propertyNames"] and around[-2:-1] != ["properties"]
-        cause, sentence = _OF_KEYWORDS["propertyNames" if of_a_name else keyword]
-        short = isinstance(value, bool | int | float | str)
-        said = f" ({keyword}: {json.dumps(value)})" if short else ""
-        remedy = f"The schema allows it without {pointer}."
-        missing = keyword in MISSING
-        yield Change(cause, f"{sentence[:-1]}{said}.", remedy, f"drop {keyword}", missing), changed
-
-
-def without_keyword(schema: Schema, pointer: str) -> Schema | None:
-    """The schema without the keyword at a JSON Pointer; ``None`` if it is not there.
-
-    Example:
-        >>> without_keyword({"items": {"minimum": 1, "maximum": 2}}, "/items/minimum")
-        {'items': {'maximum': 2}}
-    """
-    *around, keyword = pointer.split("/")
-    changed = deepcopy(schema)
-    place = _at(changed, around[1:])
-    if place is None or keyword not in place:
-        return None
-    del place[keyword]
-    return changed
-
-
-def _at(schema: object, steps: Sequence[str]) -> dict[str, Any] | None:
-    """The object at a JSON Pointer, itself and not a copy; ``None`` if there is no object."""
-    for step in steps:
-        key = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(schema, list):
-            items = cast("list[object]", schema)
-            schema = items[int(key)] if key.isdigit() and int(key) < len(items) else None
-        elif isinstance(schema, dict):
-            schema = cast("dict[str, object]", schema).get(key)
-    return cast("dict[str, Any]", schema) if isinstance(schema, dict) else None
