@@ -16,6 +16,7 @@ from explorer.analysis.explaining.explanation import explain_text
 from explorer.analysis.places.spans import live_places
 from explorer.analysis.session import Session
 from explorer.analysis.traps.of_machine import machine_traps
+from explorer.automata.tree.changes import NamedSpan
 from explorer.automata.tree.charset import char_set, character
 from explorer.automata.tree.nodes import (
     SHAPES,
@@ -28,6 +29,7 @@ from explorer.automata.tree.nodes import (
     Machine,
     Negate,
     Node,
+    Offered,
     Remembered,
     Repeat,
     Source,
@@ -321,9 +323,10 @@ class Dated(Made):
         return Deferred(0, 0, lambda meter: dfa, self.located)
 
     def located(
-        self, text: bytes, byte: int | None, rest: bytes
-    ) -> tuple[tuple[int, int, str], ...]:
-        return ((0, 4, "the year"),) if len(text) < 4 else ((5, 7, "the month"),)
+        self, text: bytes, byte: int | None, rest: bytes, offered: Offered
+    ) -> tuple[NamedSpan, ...]:
+        is_year = len(text) < 4
+        return (NamedSpan(0, 4, "the year") if is_year else NamedSpan(5, 7, "the month"),)
 
 
 def said(source: Source, text: str) -> tuple[str, str]:

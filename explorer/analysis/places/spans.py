@@ -14,8 +14,6 @@ The source's tree is examined part by part, each with its own machine:
 text that it would read;
 *a ready machine*  its state, for want of a source.
 
-So a new kind of source needs no code here: the tree that it lowers to is examined.
-
 An alternative that the text has already left is not named. The names are exact with one exception:
 in a pattern with assertions the places are those of the pattern without them, as far as they read
 what the exact machine expects, so they may include one that an assertion keeps from being finished.
@@ -182,11 +180,7 @@ class SourcePart:
 
 
 def source_places(places: Iterable[LivePlace], source: Source) -> tuple[SourcePlace, ...]:
-    """The distinct places in sources of a configuration's live places.
-
-    Args:
-        source: The source of places whose node names none.
-    """
+    """The distinct places of live places, in this source where their node names none."""
     # The texts of a choice share prefixes, so several origins may be one place.
     origins = {
         (id(each.source), id(each.node) if each.start == each.end else 0, each.start, each.end,
@@ -226,11 +220,7 @@ def _alive(node: Texts, before: bytes) -> str:
 def expecting(
     places: Sequence[LivePlace], source: Source, path: tuple[int, ...]
 ) -> list[SourcePart]:
-    """The parts that expect something: one for each rule, with the open rules beside the last.
-
-    Args:
-        places: The places at which the source goes on.
-    """
+    """The parts that go on at some places: one for each rule; the last notes the open rules."""
     by_rule: dict[str, list[LivePlace]] = {}
     for place in places:
         by_rule.setdefault(place.rule, []).append(place)
@@ -462,8 +452,6 @@ class SourceMachines:
         """The parts that decide; ``machine`` is that of the whole source."""
         return tuple(self.find(self.source.tree, _At(self.source), question, machine))
 
-    # Each kind of part has its own method.
-
     def find(
         self, node: Node, at: _At, question: PlaceQuestion, whole: ByteMachine | None = None
     ) -> list[SourcePart]:
@@ -648,8 +636,6 @@ class SourceMachines:
             ):
                 parts += self.assertions(inner, there, question)
         return parts
-
-    # Assertions
 
     def assertions(self, whole: Whole, at: _At, question: PlaceQuestion) -> list[SourcePart]:
         """The assertions without which the pattern would go on; else their combination."""

@@ -247,13 +247,13 @@ def _changes(
     places = {
         (place.source, place.label): place for part in parts for place in part.positions
     }  # fmt: skip
-    found = [
+    proposed = [
         (change, changed, place.source)
         for place in places.values()
         for change, changed in place.changes()
     ]
     # What is missing may also be written first, so a change that keeps it comes before.
-    for change, changed, source in sorted(found, key=lambda each: each[0].missing):
+    for change, changed, source in sorted(proposed, key=lambda each: each[0].missing):
         for way in ways_to(whole, source)[:1]:
             if isinstance(changed, Source):
                 yield Cause(change, Constraint(put_source(whole, way, changed))), not way

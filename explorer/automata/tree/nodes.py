@@ -344,7 +344,7 @@ Node = (
 )  # fmt: skip
 Leaf = Literal | Class | Dot
 Offered = OneOf["token", "text", "part"]
-"""What is offered after a text: one token, more of a text, or what may belong to the next part."""
+"""An offer after a text: one token, more of a text, or what may belong to the next part."""
 Locate = Callable[[bytes, int | None, bytes, Offered], tuple[NamedSpan, ...]]
 Closed = (
     Machine | Deferred | Rules | TokenPiece | TokenLimit | Intersect | Subtract | Negate

@@ -1,7 +1,7 @@
 """Everything that tells a person about a schema: errors, remarks, sizes.
 
-Read in this order: `deciding` (which keywords decide at a place, or exclude each other),
-`plain_json` (the rules of JSON itself), `reasons` (keyword, option or rule: what decides),
-`annotations` (keywords that constrain nothing), `remedies` (changes that allow more, and the
-keywords that end endless text), `profiling` (sizes by subschema).
+Read in this order: `deciding` (the keywords and options that decide, each tested), `plain_json`
+(the rules of JSON itself), `reasons` (keyword, option or rule as a label), `remedies` (sentences,
+and the changes that allow more), `conflicts` (keywords that exclude each other), `annotations`
+(keywords that constrain nothing), `profiling` (sizes by subschema).
 """

@@ -86,7 +86,7 @@ _REFERENCES: Final = frozenset(("$ref", "$dynamicRef", "$recursiveRef"))
 
 
 class Lifted(NamedTuple):
-    """What is taken away from a schema.
+    """A part of a schema that is taken away.
 
     Args:
         pointers: The JSON Pointers of its keywords, or of subschemas ``false``.
@@ -101,8 +101,8 @@ class Lifted(NamedTuple):
         return Lifted(self.pointers + other.pointers, self.options + other.options)
 
 
-class Asked(NamedTuple):
-    """What a text is asked to go on with.
+class Question(NamedTuple):
+    """A text, and an offer with which it is asked to go on.
 
     Args:
         text: The text so far, which some value begins with.
@@ -189,7 +189,7 @@ class Deciding:
 
     # What a changed schema takes.
 
-    def passes(self, lifted: Lifted, asked: Asked) -> bool:
+    def passes(self, lifted: Lifted, asked: Question) -> bool:
         """Whether a schema from which something is taken away takes what is asked.
 
         Raises:
@@ -201,14 +201,14 @@ class Deciding:
         machine, state = here
         return state != NO_ARC and (not asked.ends or machine.is_accepting(state))
 
-    def matches(self, pointer: str, index: int, asked: Asked) -> bool:
+    def matches(self, pointer: str, index: int, asked: Question) -> bool:
         """Whether the schema takes what is asked with one branch of a choice in place of all, in
         any order."""
         branches = cast("list[Any]", value_at(self.schema, pointer))
         only = with_value(self.schema, pointer, [branches[index]])
         return self.takes(only, asked, property_order="any")
 
-    def takes(self, schema: Schema, asked: Asked, **options: Any) -> bool:
+    def takes(self, schema: Schema, asked: Question, **options: Any) -> bool:
         """Whether another schema takes what is asked; it is made for this question alone."""
         try:
             machine = self._machine_of(schema, freer(self._options, options))
@@ -257,7 +257,7 @@ class Deciding:
 
     def _made(self, lifted: Lifted) -> tuple[ByteMachine, list[tuple[bytes, int]]] | None:
         try:
-            schema = without(self.schema, lifted.pointers)
+            schema = schema_without(self.schema, lifted.pointers)
             options = freer(self._options, dict(lifted.options))
             return self._machine_of(schema, options), []
         except BudgetExceeded:
@@ -276,7 +276,7 @@ class Deciding:
     def _sets(self) -> ValueSets:
         return ValueSets(self._options, Meter())
 
-    def _levels(self, asked: Asked) -> list[_Level]:
+    def _levels(self, asked: Question) -> list[_Level]:
         """The keywords on the way to where a text stops, and to where the offer leads; the
         innermost first."""
         longer = asked.longer[: len(asked.text) + MOST_SPOTS]
@@ -329,8 +329,8 @@ class Deciding:
 
     # The search.
 
-    def deciding(self, asked: Asked) -> list[Lifted]:
-        """What decides: one of these is enough, taken away, for a text to go on.
+    def deciding(self, asked: Question) -> list[Lifted]:
+        """The parts that decide: each of them is enough, taken away, for a text to go on.
 
         Raises:
             BudgetExceeded: The time is up.
@@ -345,8 +345,8 @@ class Deciding:
                 return lifted
         levels = self._levels(asked)
         for alone, _ in levels:
-            if found := self._each(alone, asked)[:MOST_NAMED]:
-                return found + self._order(asked)
+            if enough := self._each(alone, asked)[:MOST_NAMED]:
+                return enough + self._order(asked)
         if order := self._order(asked):
             return order
         if any(byte in b"[{" for byte in asked.offer):
@@ -357,27 +357,27 @@ class Deciding:
         if few and len(few[0].pointers) + len(few[0].options) <= FEW:
             return few
         for _, holding in levels:
-            if found := self._each(holding, asked)[:1]:
-                return [self._smaller(found[0], asked)]
+            if enough := self._each(holding, asked)[:1]:
+                return [self._smaller(enough[0], asked)]
         return few or self._together(self._all_more(levels), asked)
 
-    def _each(self, pointers: list[str], asked: Asked) -> list[Lifted]:
+    def _each(self, pointers: list[str], asked: Question) -> list[Lifted]:
         """A keyword that is enough, taken away, and others of its name: as in several branches."""
         plain = [pointer for pointer in pointers if not _may_refuse(pointer)]
         if len(plain) > 2 and not self.passes(_all(Lifted((each,)) for each in plain), asked):
             pointers = [pointer for pointer in pointers if _may_refuse(pointer)]
-        found: list[str] = []
+        enough: list[str] = []
         for pointer in pointers:
             name, branches = pointer.rpartition("/")[2], "/anyOf/" in pointer
-            alike = not found or any(
+            alike = not enough or any(
                 name == other.rpartition("/")[2] or (branches and "/anyOf/" in other)
-                for other in found
+                for other in enough
             )
             if alike and self.passes(Lifted((pointer,)), asked):
-                found.append(pointer)
-        return [Lifted((pointer,)) for pointer in found]
+                enough.append(pointer)
+        return [Lifted((pointer,)) for pointer in enough]
 
-    def _freer(self, asked: Asked) -> Iterator[Lifted]:
+    def _freer(self, asked: Question) -> Iterator[Lifted]:
         """The options that matter to what is asked, each with its freest value."""
         compact = self._options.whitespace == "compact" and not self._options.whitespace_pattern
         for name, value in FREER:
@@ -391,7 +391,7 @@ class Deciding:
             if matters and getattr(self._options, name) != value:
                 yield Lifted(options=((name, value),))
 
-    def _order(self, asked: Asked) -> list[Lifted]:
+    def _order(self, asked: Question) -> list[Lifted]:
         """The order of members, if another one lets the text go on."""
         if self._options.property_order == "any":
             return []
@@ -405,7 +405,7 @@ class Deciding:
             yield Lifted(options=(("max_depth", self._options.depth.recursion + 1),))
             yield Lifted(options=(("recursion", "stack"),))
 
-    def _together(self, pool: Iterable[list[Lifted]], asked: Asked) -> list[Lifted]:
+    def _together(self, pool: Iterable[list[Lifted]], asked: Question) -> list[Lifted]:
         """A smallest set without which the text goes on; none if that is not found."""
         singles = [*self._freer(asked)][::-1]
         for more in pool:
@@ -414,14 +414,14 @@ class Deciding:
                 break
         else:
             return []
-        found = self._by_halves([], False, singles, asked)
-        if not self.passes(_all(found), asked):
-            found = singles  # Taking more away took fewer texts, so halves do not tell.
-        for single in reversed(found):
-            fewer = [each for each in found if each != single]
+        smallest = self._by_halves([], False, singles, asked)
+        if not self.passes(_all(smallest), asked):
+            smallest = singles  # Taking more away took fewer texts, so halves do not tell.
+        for single in reversed(smallest):
+            fewer = [each for each in smallest if each != single]
             if self.passes(_all(fewer), asked):
-                found = fewer
-        return [self._smaller(_all(found), asked)]
+                smallest = fewer
+        return [self._smaller(_all(smallest), asked)]
 
     def _more(self, levels: list[_Level]) -> Iterator[list[Lifted]]:
         """More and more keywords that may decide together, the innermost first."""
@@ -437,7 +437,7 @@ class Deciding:
         yield [Lifted(options=(("recursion", "stack"),))]
 
     def _by_halves(
-        self, base: list[Lifted], is_new: bool, items: list[Lifted], asked: Asked
+        self, base: list[Lifted], is_new: bool, items: list[Lifted], asked: Question
     ) -> list[Lifted]:
         """A smallest part of some items that is enough besides a base; the first are preferred."""
         if is_new and self.passes(_all(base), asked):
@@ -449,7 +449,7 @@ class Deciding:
         of_first = self._by_halves(base + of_second, bool(of_second), first, asked)
         return of_first + of_second
 
-    def _smaller(self, lifted: Lifted, asked: Asked) -> Lifted:
+    def _smaller(self, lifted: Lifted, asked: Question) -> Lifted:
         """The same with the smallest keywords inside of those that are enough in their place."""
         for pointer in lifted.pointers:
             others = tuple(other for other in lifted.pointers if other != pointer)
@@ -463,7 +463,7 @@ class Deciding:
         return lifted
 
     def _one_of(
-        self, pointers: list[str], others: tuple[str, ...], options: Any, asked: Asked
+        self, pointers: list[str], others: tuple[str, ...], options: Any, asked: Question
     ) -> list[str]:
         """A keyword that is enough besides others; looked for by halves."""
         if not pointers or not self.passes(Lifted((*others, *pointers), options), asked):
@@ -475,7 +475,7 @@ class Deciding:
             pointers[middle:], others, options, asked
         )
 
-    def _fewest(self, lifted: Lifted, asked: Asked) -> Lifted:
+    def _fewest(self, lifted: Lifted, asked: Question) -> Lifted:
         """The same without what is not needed."""
         for pointer in lifted.pointers:
             fewer = tuple(other for other in lifted.pointers if other != pointer)
@@ -485,7 +485,7 @@ class Deciding:
 
 
 def _depth(text: bytes) -> int:
-    """How deep arrays and objects nest in the beginning of a JSON text."""
+    """The depth to which arrays and objects nest in the beginning of a JSON text."""
     return max((len(stack) for _, _, stack in tokens(text.decode(errors="replace"))), default=0)
 
 
@@ -549,13 +549,13 @@ def _inside(schema: Schema, pointer: str, before: str = "") -> Iterator[str]:
             yield from (each for _, each, _ in _keywords_of(here, below))
 
 
-def without(schema: Schema, pointers: Iterable[str]) -> Schema:
-    """The schema without the keywords at some JSON Pointers; one of a list becomes ``true``.
+def schema_without(schema: Schema, pointers: Iterable[str]) -> Schema:
+    """A schema without the keywords at some JSON Pointers; one of a list becomes ``true``.
 
     Only what lies on the way is copied.
 
     Example:
-        >>> without({"items": {"minimum": 1, "maximum": 2}}, ["/items/minimum"])
+        >>> schema_without({"items": {"minimum": 1, "maximum": 2}}, ["/items/minimum"])
         {'items': {'maximum': 2}}
     """
     tree: dict[str, Any] = {}

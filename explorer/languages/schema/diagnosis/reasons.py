@@ -16,7 +16,7 @@ from typing import Final, cast
 from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.automata.tree.nodes import Offered
 from explorer.errors import BudgetExceeded, ExplorerError
-from explorer.languages.schema.diagnosis.deciding import FEW, Asked, Deciding, Lifted, value_at
+from explorer.languages.schema.diagnosis.deciding import FEW, Deciding, Lifted, Question, value_at
 from explorer.languages.schema.diagnosis.plain_json import (
     BLANK,
     LARGEST,
@@ -36,17 +36,17 @@ from explorer.languages.schema.options import SchemaOptions
 from explorer.languages.schema.reading.text import spot_of
 
 NOTHING: Final = Lifted()
-NOT_ASKED: Final = Asked(b"", b"")
+NO_QUESTION: Final = Question(b"", b"")
 WHOLE_SCHEMA: Final = "the whole schema"
 
 _UNIT: Final = re.compile(rb'(?:[,:]\s*)?(?:"(?:[^"\\]|\\.)*"?|[-+.0-9A-Za-z]+|[^"]?)', re.DOTALL)
-"""What belongs together in JSON: a string, a number, a word, a comma with what comes next."""
+"""A unit of JSON: a string, a number, a word, a comma with what comes next."""
 _IN_STRING: Final = re.compile(rb'(?:[^"\\]|\\.)*"?', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """What decides, or where the text stands if that is not known.
+    """The part of a schema that decides, or the place of the text if that is not known.
 
     Args:
         lifted: What was taken away, so that the text goes on; empty where JSON decides, or nothing
@@ -61,7 +61,7 @@ class Reason:
     around: tuple[str, ...]
     clause: str = ""
     options: tuple[str, ...] = ()
-    asked: Asked = NOT_ASKED
+    asked: Question = NO_QUESTION
 
     @property
     def pointers(self) -> tuple[str, ...]:
@@ -112,7 +112,7 @@ class ReasonSearch:
         around = tuple(search.pointers_at(place)) or ("",)
         try:
             if offered == "token" or byte is None:
-                return self._found(Asked(data, offer), around)
+                return self._found(Question(data, offer), around)
             return self._found_in_text(data, offer, around, offered)
         except (BudgetExceeded, ExplorerError):
             return [Reason(NOTHING, around, f"{_shown(around)}, not explained within a second")]
@@ -133,28 +133,28 @@ class ReasonSearch:
     ) -> list[Reason]:
         """The reasons for the first thing in a text that does not belong there."""
         unit = _unit(data, offer)
-        asked = Asked(data, unit)
-        if offered == "part" and self._rule(asked) and not self._rule(Asked(data, b"")):
-            return self._found(Asked(data, b""), around)  # What follows the part asks it to end.
-        ended = Asked(data, offer[: len(unit) + 1])
+        asked = Question(data, unit)
+        if offered == "part" and self._rule(asked) and not self._rule(Question(data, b"")):
+            return self._found(Question(data, b""), around)  # What follows the part asks it to end.
+        ended = Question(data, offer[: len(unit) + 1])
         if unit[-1:].isalnum() and ended != asked and not self._rule(ended):
-            found = self._found(ended, around)  # A number that ends says more than its digits.
-            if found and len(found[0].lifted.pointers) <= FEW:
-                return found
+            reasons = self._found(ended, around)  # A number that ends says more than its digits.
+            if reasons and len(reasons[0].lifted.pointers) <= FEW:
+                return reasons
         return self._found(asked, around)
 
-    def _found(self, asked: Asked, around: tuple[str, ...]) -> list[Reason]:
+    def _found(self, asked: Question, around: tuple[str, ...]) -> list[Reason]:
         search = self._search
         if search.passes(NOTHING, asked):
             return [Reason(NOTHING, (pointer,)) for pointer in around]
         if rule := self._rule(asked):
             return [Reason(NOTHING, around, rule)]
-        found = search.deciding(asked)
-        if not found:
+        deciding = search.deciding(asked)
+        if not deciding:
             return [Reason(NOTHING, around, f"{_shown(around)}, not explained by its keywords")]
-        return [self._reason(lifted, around, asked) for lifted in found]
+        return [self._reason(lifted, around, asked) for lifted in deciding]
 
-    def _reason(self, lifted: Lifted, around: tuple[str, ...], asked: Asked) -> Reason:
+    def _reason(self, lifted: Lifted, around: tuple[str, ...], asked: Question) -> Reason:
         options = tuple(
             space_option(self._options) if name == "whitespace"
             else f"{name}={json.dumps(getattr(self._options, name))}"
@@ -166,7 +166,7 @@ class ReasonSearch:
 
     # JSON itself.
 
-    def _rule(self, asked: Asked) -> str:
+    def _rule(self, asked: Question) -> str:
         """The rule of JSON by which no schema takes what is asked; empty if some does."""
         machine = self._any_json()
         state = machine.start
@@ -185,7 +185,7 @@ class ReasonSearch:
 
     # What is said beside a keyword or an option.
 
-    def _clause(self, lifted: Lifted, asked: Asked) -> str:
+    def _clause(self, lifted: Lifted, asked: Question) -> str:
         options = dict(lifted.options)
         if "whitespace" in options:
             return self._white_space(asked)
@@ -211,7 +211,7 @@ class ReasonSearch:
             return self._matching(lifted.pointers[0], asked)
         return ""
 
-    def _matching(self, pointer: str, asked: Asked) -> str:
+    def _matching(self, pointer: str, asked: Question) -> str:
         """The branches of a ``oneOf`` that all match what is written."""
         branches = value_at(self._search.schema, pointer)
         count = len(cast("list[object]", branches)) if isinstance(branches, list) else 0
@@ -220,14 +220,14 @@ class ReasonSearch:
         ]
         return f"of which {' and '.join(matching)} match" if len(matching) > 1 else ""
 
-    def _white_space(self, asked: Asked) -> str:
+    def _white_space(self, asked: Question) -> str:
         data = asked.text
         what = "some"
         if asked.offer[:1] in (b" ", b"\t", b"\n", b"\r"):
             what = "no more" if data[-1:] and data[-1] in BLANK else "no"
             if set(self._search.following(NOTHING, data)) & set(BLANK):
                 what = "other"
-        elif asked.offer and self._search.passes(NOTHING, Asked(data, asked.offer[:1])):
+        elif asked.offer and self._search.passes(NOTHING, Question(data, asked.offer[:1])):
             what = "no"  # It comes later in the token.
         return f"{space_option(self._options)}, which has {what} white space here"
 
@@ -237,7 +237,7 @@ def _shown(around: tuple[str, ...]) -> str:
 
 
 def _unit(data: bytes, offer: bytes) -> bytes:
-    """What belongs together at the beginning of an offer."""
+    """The unit of JSON at the beginning of an offer."""
     spot = spot_of(data)
     inside = in_text(spot)
     match = (_IN_STRING if inside else _UNIT).match(offer)

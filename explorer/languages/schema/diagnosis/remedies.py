@@ -16,13 +16,13 @@ from typing import Final, NamedTuple, cast
 from explorer.automata.tree.changes import Change
 from explorer.automata.tree.nodes import Loop
 from explorer.languages.schema.diagnosis.deciding import (
-    Asked,
     Deciding,
     Lifted,
+    Question,
     freer,
+    schema_without,
     value_at,
     with_value,
-    without,
 )
 from explorer.languages.schema.diagnosis.plain_json import names_before, names_in
 from explorer.languages.schema.options import SchemaOptions
@@ -160,7 +160,7 @@ class Changed(NamedTuple):
     options: SchemaOptions
 
 
-class _Part(NamedTuple):
+class _Worded(NamedTuple):
     cause: str
     sentence: str
     label: str
@@ -168,7 +168,7 @@ class _Part(NamedTuple):
 
 
 def changes(
-    search: Deciding, options: SchemaOptions, lifted: Lifted, asked: Asked, clause: str,
+    search: Deciding, options: SchemaOptions, lifted: Lifted, asked: Question, clause: str,
     line_of: Mapping[str, int],
 ) -> Iterator[Changed]:  # fmt: skip
     """The changes that take away what decides, the smallest first.
@@ -200,7 +200,7 @@ def changes(
             " and ".join(dict.fromkeys(part.label for part in parts)),
             all(part.missing for part in parts),
         ),
-        without(schema, lifted.pointers), freer(options, dict(lifted.options)),
+        schema_without(schema, lifted.pointers), freer(options, dict(lifted.options)),
     )  # fmt: skip
 
 
@@ -214,7 +214,7 @@ _FRACTION: Final = Change(
 )  # fmt: skip
 
 
-def _whole_number(search: Deciding, lifted: Lifted, asked: Asked) -> Schema | None:
+def _whole_number(search: Deciding, lifted: Lifted, asked: Question) -> Schema | None:
     """The schema with a number in place of a whole one, if that is enough."""
     for pointer in lifted.pointers if len(lifted.pointers) == 1 and not lifted.options else ():
         if pointer.endswith("/type") and value_at(search.schema, pointer) == "integer":
@@ -223,29 +223,29 @@ def _whole_number(search: Deciding, lifted: Lifted, asked: Asked) -> Schema | No
     return None
 
 
-def _of_option(options: SchemaOptions, name: str, clause: str) -> _Part:
+def _of_option(options: SchemaOptions, name: str, clause: str) -> _Worded:
     cause, sentence, _, label = _OPTIONS[name]
     if name == "whitespace":
         option = space_option(options)
         compact = option == 'whitespace="compact"'
         has = _HAS.search(clause)
         sentence = _NO_SPACES if compact else _SPACES[has[1] if has else "other"].format(option)
-    return _Part(cause, sentence, label)
+    return _Worded(cause, sentence, label)
 
 
-def _of_keyword(schema: Schema, pointer: str, asked: Asked, clause: str) -> _Part:
+def _of_keyword(schema: Schema, pointer: str, asked: Question, clause: str) -> _Worded:
     *around, keyword = pointer.split("/")
     value = value_at(schema, pointer)
     if value is False and around[-1] in BY_NAME:
         name = keyword.replace("~1", "/").replace("~0", "~")
-        return _Part(FORBIDDEN, f"The schema forbids the property {name}.", f"allow {name}")
+        return _Worded(FORBIDDEN, f"The schema forbids the property {name}.", f"allow {name}")
     if (again := names_again(asked)) and keyword in _OF_MEMBERS:
         sentence = f"The property {' or '.join(again)} came before, and comes once."
-        return _Part("repeated property", sentence, f"drop {keyword}")
+        return _Worded("repeated property", sentence, f"drop {keyword}")
     if keyword == "oneOf" and (several := _BRANCH.findall(clause)):
         shown = " and ".join(several)
         sentence = f"The value fits the branches {shown} of oneOf, and may fit one alone."
-        return _Part("one branch", sentence, "drop oneOf")
+        return _Worded("one branch", sentence, "drop oneOf")
     of_a_name = "propertyNames" in around and around[-2:-1] != ["properties"]
     label = f"drop {keyword}"
     if of_a_name or keyword not in _OF_KEYWORDS:
@@ -254,13 +254,13 @@ def _of_keyword(schema: Schema, pointer: str, asked: Asked, clause: str) -> _Par
     else:
         cause, sentence = _OF_KEYWORDS[keyword]
     if exact := _exactly(keyword, value, asked):
-        return _Part(cause, exact, label, keyword in MISSING)
+        return _Worded(cause, exact, label, keyword in MISSING)
     if isinstance(value, bool | int | float | str) or hasattr(value, "as_tuple"):
         sentence = f"{sentence[:-1]} ({keyword}: {json_of(value)})."
-    return _Part(cause, sentence, label, keyword in MISSING)
+    return _Worded(cause, sentence, label, keyword in MISSING)
 
 
-def _exactly(keyword: str, value: object, asked: Asked) -> str:
+def _exactly(keyword: str, value: object, asked: Question) -> str:
     """A sentence that names the property or the type; empty where the keyword's own is as good."""
     spot = spot_of(asked.text)
     if keyword == "required" and isinstance(value, list):
@@ -279,7 +279,7 @@ def _exactly(keyword: str, value: object, asked: Asked) -> str:
     return ""
 
 
-def names_again(asked: Asked) -> list[str]:
+def names_again(asked: Question) -> list[str]:
     """The names of an object that came before and are begun once more, as they are written."""
     spot, offer = spot_of(asked.text), asked.offer
     if offer[:1] == b"," and spot.outline is not None and spot.outline[:1] == b"{":
