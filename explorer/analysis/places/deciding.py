@@ -21,7 +21,16 @@ from explorer.analysis.places.spans import (
 )
 from explorer.analysis.verdict.verdict import Verdict
 from explorer.automata.machine import NO_ARC, ByteMachine
-from explorer.automata.tree.nodes import Node, Source, TokenLimit, Written, children, shape_of, walk
+from explorer.automata.tree.nodes import (
+    Node,
+    Offered,
+    Source,
+    TokenLimit,
+    Written,
+    children,
+    shape_of,
+    walk,
+)
 from explorer.languages.constraint import Constraint
 
 
@@ -43,9 +52,12 @@ def deciding_parts(
         return ()
     byte = verdict.failing_byte
     walked = constraint.machine if machine is None else machine
-    offered = "text" if verdict.token is None else "token"
+    places_only = byte is None and verdict.stage in ("allowed", "filtered", "dead_end")
+    offered: Offered = "text" if verdict.token is None else "token"
+    if places_only:
+        offered = "nothing"
     live = parts(source, walked, verdict.read, byte, verdict.char_begin, verdict.rest, offered)
-    if byte is None and verdict.stage in ("allowed", "filtered", "dead_end"):
+    if places_only:
         # Only the places that come next are wanted, not the parts that forbid the token.
         return tuple(part for part in live if part.role == "expects")
     return live

@@ -487,8 +487,9 @@ class SourceMachines:
                 case "ready" if whole is None and not machine.expected(here):
                     return []  # This alternative has ended, and others go on.
                 case "ready":
-                    alone = question if whole is not None else replace(question, offered="part")
-                    return self.ready(inner, here_at, machine, alone) or [
+                    if whole is None and question.offered != "nothing":
+                        question = replace(question, offered="part")
+                    return self.ready(inner, here_at, machine, question) or [
                         SourcePart("state", here_at.source, here_at.path, state=here)
                     ]
                 case "sequence" if self.is_closed(inner):

@@ -343,8 +343,9 @@ Node = (
     | Written | Remembered
 )  # fmt: skip
 Leaf = Literal | Class | Dot
-Offered = OneOf["token", "text", "part"]
-"""An offer after a text: one token, more of a text, or what may belong to the next part."""
+Offered = OneOf["token", "text", "part", "nothing"]
+"""An offer after a text: one token, more of a text, what may belong to the next part, or nothing,
+where only the place of the text is asked for."""
 Locate = Callable[[bytes, int | None, bytes, Offered], tuple[NamedSpan, ...]]
 Closed = (
     Machine | Deferred | Rules | TokenPiece | TokenLimit | Intersect | Subtract | Negate

@@ -51,7 +51,7 @@ def test_what_is_expected_is_named_by_its_part() -> None:
     for prefix, label in (
         ("Name: H\nHouse: Gryffx", "choice `G`"),
         ("Name: H\nHouse: Slytherin\nPets: O", "part `pets`"),
-        ('Name: H\nHouse: Slytherin\nPets: \nData: {"age":x', "/properties/age"),
+        ('Name: H\nHouse: Slytherin\nPets: \nData: {"age":n', "/properties/age"),
     ):
         assert f"Expected by {label}" in explorer.explain_text(WIZARD, prefix).message
     (part,) = explorer.explain_text(WIZARD, "Nane").parts

@@ -110,6 +110,8 @@ class ReasonSearch:
         search.begin()
         place = search.place(spot_of(data).steps)
         around = tuple(search.pointers_at(place)) or ("",)
+        if offered == "nothing":
+            return [Reason(NOTHING, (pointer,)) for pointer in around]
         try:
             if offered == "token" or byte is None:
                 return self._found(Question(data, offer), around)
