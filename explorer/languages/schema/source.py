@@ -257,7 +257,7 @@ class JsonSchema(Source):
             or an option of which each decides, several that decide together, a rule of JSON, or, if
             nothing forbids the byte, the subschemas of the innermost place.
         """
-        search = reasons_of(self)
+        search = search_of(self)
         named: dict[tuple[tuple[int, int], str], NamedSpan] = {}
         for reason in search.of(data, byte, rest, offered):
             changes = partial(self._changes, search, reason)
@@ -653,7 +653,7 @@ def _asked(schema: object) -> object:
 
 
 @lru_cache(maxsize=8)
-def reasons_of(source: JsonSchema) -> ReasonSearch:
+def search_of(source: JsonSchema) -> ReasonSearch:
     """The search for reasons of a source, with the machines that it has made."""
 
     def machine_of(schema: Schema, options: SchemaOptions) -> ByteMachine:

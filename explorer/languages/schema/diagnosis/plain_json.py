@@ -130,34 +130,24 @@ def _rule_between(spot: Spot, byte: int, may_close: bool) -> str:
     return f"JSON, which has a value{' or ]' * (outline == b'[' and may_close)} here"
 
 
-def names_before(spot: Spot, longer: bytes) -> tuple[list[str], bytes]:
-    """The names of the open object that are begun once more, and the object without them.
+def names_before(spot: Spot, longer: bytes) -> list[str]:
+    """The names of the open object that are begun once more, in their order.
 
     Args:
         longer: What is written after the spot; a name may end in it.
 
-    Returns:
-        The names in their order, and the outline of the object as if they were not in it.
-
     Example:
         >>> spot = spot_of(b'{"ab":1,"c":2,"a')
         >>> names_before(spot, b"b"), names_before(spot, b'bc":')
-        ((['ab'], b'{"c":0,"a'), ([], b'{"ab":0,"c":0,"a'))
+        (['ab'], [])
     """
-    begun = _begun_name(spot)
-    if not begun:
-        return [], b""
-    ended = _NAME.match(begun + longer)
-    spelled = ended.group() if ended else begun + longer
-    again: list[str] = []
-    rest: list[bytes] = []
+    begun = (_begun_name(spot) or b"") + longer
+    if not _begun_name(spot) or begun == b'"':
+        return []
+    ended = _NAME.match(begun)
+    spelled = ended.group() if ended else begun
     *before, _ = names_in(spot.outline or b"")
-    for name, written in before:
-        if _spells(spelled, name):
-            again.append(name)
-        else:
-            rest.append(written + b":0,")
-    return list(dict.fromkeys(again)), b"{" + b"".join(rest) + begun
+    return list(dict.fromkeys(name for name, _ in before if _spells(spelled, name)))
 
 
 def _spells(spelled: bytes, name: str) -> bool:

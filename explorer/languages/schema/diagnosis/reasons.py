@@ -109,7 +109,7 @@ class ReasonSearch:
         search = self._search
         search.begin()
         place = search.place(spot_of(data).steps)
-        around = tuple(search.pointers_at(place)) or ("",)
+        around = tuple(filter(None, search.pointers_at(place))) or ("",)
         if offered == "nothing":
             return [Reason(NOTHING, (pointer,)) for pointer in around]
         try:

@@ -268,8 +268,10 @@ def _exactly(keyword: str, value: object, asked: Question) -> str:
         missing = [name for name in cast("list[str]", value) if name not in met]
         return _missing(missing) if met or (spot.outline or b"")[:1] == b"{" else ""
     if keyword in ("additionalProperties", "unevaluatedProperties"):
+        before = [*names_in(spot.outline or b"")]
         *_, (name, spelled) = [("", b""), *names_in(spot_of(asked.longer).outline or b"")]
-        if len(spelled) > 1 and spelled.endswith(b'"') and asked.offer[:1] != b"}":
+        is_new = (name, spelled) not in before or asked.text.endswith(spelled)
+        if is_new and len(spelled) > 1 and spelled.endswith(b'"'):
             return f"The schema has no property {name}, and no others are allowed."
     if keyword == "type" and not spot.value and asked.offer[:1]:
         wanted = [value] if isinstance(value, str) else cast("list[str]", value)
@@ -284,7 +286,7 @@ def names_again(asked: Question) -> list[str]:
     spot, offer = spot_of(asked.text), asked.offer
     if offer[:1] == b"," and spot.outline is not None and spot.outline[:1] == b"{":
         spot, offer = spot_of(asked.text + b',"'), offer[1:].lstrip()[1:]
-    names = names_before(spot, offer)[0]
+    names = names_before(spot, offer)
     if len(names) > 1:
         return []  # They are only begun alike.
     return [json.dumps(name, ensure_ascii=False) for name in names]
