@@ -19,6 +19,7 @@ from explorer.cli.options import ids_of_words
 from explorer.decoding.models.embedded import EMBEDDED
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint
+from explorer.languages.engines.reading import as_engine
 from explorer.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -41,6 +42,17 @@ def add_served(command: argparse.ArgumentParser) -> None:
         "--line",
         metavar="TEXT",
         help='a line of a scheduler\'s log: "Failed to advance FSM for request r for tokens 271"',
+    )
+    command.add_argument(
+        "--engine",
+        choices=("xgrammar", "llguidance", "outlines", "none"),
+        help="with --run or --line: the engine that reads the schema, or none for what JSON Schema "
+        "says; default the server's",
+    )
+    command.add_argument(
+        "--request",
+        metavar="FILE",
+        help="with --line: the request as JSON, for its constraint, its tools and its parsers",
     )
     command.add_argument(
         "--index",
@@ -86,7 +98,7 @@ def why_served(
     status, unasked = WHOLE, 0
     for run in runs:
         try:
-            verdict = verdict_of(run, vocabulary, constraint)
+            verdict = verdict_of(run, vocabulary, constraint, engine=arguments.engine)
             table = run_beside(run, model, constraint) if model else None
         except ExplorerError as error:
             if len(runs) == 1:
@@ -122,23 +134,30 @@ def why_line(
     Raises:
         ExplorerError: The tokenizer or the constraint is missing, or the line names no tokens.
     """
-    from explorer.servers.scheduler import explain_line
+    from explorer.servers.scheduler import explain_line, requested_by
 
-    if constraint is None or vocabulary is None:
+    if vocabulary is None:
         raise ExplorerError(
-            "A tokenizer and the constraint of the request are needed.",
-            remedy="Give --tokenizer and --json-schema, --structural-tag, --regex or --grammar.",
+            "A tokenizer is needed to say what the tokens are.",
+            remedy="Give --tokenizer, and --request, --json-schema, --structural-tag, --regex or "
+            "--grammar.",
         )
+    server = ""
+    if arguments.request is not None:
+        asked, server = requested_by(arguments.request, vocabulary, arguments.engine)
+        constraint = constraint or asked
+    elif constraint is not None and arguments.engine not in (None, "none"):
+        constraint = as_engine(constraint, arguments.engine)
     before = arguments.prefix_ids
     ids = None if before is None else ids_of_words(before)
-    answer = explain_line(arguments.line, vocabulary, constraint, ids)
+    answer = explain_line(arguments.line, vocabulary, constraint, ids, server=server)
     if arguments.json:
         told = asdict(replace(answer, explanation=None))
         why = answer.explanation
         print_json(told | {"explanation": None if why is None else why.to_dict()})
     else:
         print(answer)
-    taken = answer.rejected is None and (ids is not None or bool(answer.allowed))
+    taken = answer.rejected is None and (answer.taken or bool(answer.allowed))
     return WHOLE if taken else FAULTY
 
 

@@ -112,7 +112,7 @@ def run_beside(
     from explorer.decoding.models.arguments import checked_model
 
     lm = checked_model(lm)
-    identified, wanted = identified_run(run, lm.vocabulary, constraint)
+    identified, wanted, _ = identified_run(run, lm.vocabulary, constraint)
     session, notes = _opened(run, lm, wanted, budget)
     tokens = identified.tokens
     if identified.text is not None:

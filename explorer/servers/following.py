@@ -15,7 +15,7 @@ anything that it puts before every text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -24,6 +24,8 @@ from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError
 from explorer.memo import memo
+from explorer.servers.phases import answer_begins
+from explorer.servers.reasoning import after_mark, marks_of, names_shown, parser_is_on
 from explorer.servers.run import ServedToken, ServerRun
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.walks.spelling import fewest_tokens, longest_spelled
@@ -43,27 +45,35 @@ in another form."""
 
 @dataclass(frozen=True, slots=True)
 class IdentifiedRun:
-    """The tokens of a run with their ids.
+    """The tokens of a run's answer with their ids.
 
     Args:
         tokens: The tokens; each has an id.
+        skipped: The number of tokens before the answer.
         text: The text, if only that is known; then ``tokens`` are one tokenization of it, or
             empty. ``None`` where the tokens are known.
+        mark: The mark that ended the reasoning before the answer; empty without one.
     """
 
     tokens: tuple[ServedToken, ...]
     skipped: int
     text: str | None
     notes: tuple[str, ...]
+    mark: str = ""
 
     @property
     def ids(self) -> tuple[int, ...]:
         """The ids."""
         return tuple(token.token for token in self.tokens if token.token is not None)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no answer."""
+        return not self.tokens and not self.text
+
 
 def identify(run: ServerRun, vocabulary: Vocabulary) -> IdentifiedRun:
-    """Find the id of each token of a run.
+    """Find the id of each token of a run's answer.
 
     Raises:
         ExplorerError: The ids have another text in this vocabulary than in the log.
@@ -154,30 +164,36 @@ def _answer(
     vocabulary: Vocabulary,
     notes: tuple[str, ...],
 ) -> IdentifiedRun:
-    """The tokens that write the run's text, with the end of text after them."""
-    if run.text is None:
-        return IdentifiedRun(tuple(tokens), 0, None, notes)
-    text = run.text.encode()
-    sizes = [len(_data(token.token, vocabulary) or b"") for token in tokens]
-    skipped = next(skipped for skipped, left in _ways(sizes) if left <= len(text))
-    here = tuple(tokens[skipped:])
-    data = b"".join(_data(token.token, vocabulary) or b"" for token in here)
-    if skipped == 0 or data != text:
-        return IdentifiedRun(tuple(tokens), 0, None, notes)
-    before = b"".join(_data(token.token, vocabulary) or b"" for token in tokens[:skipped])
+    """The tokens of the answer: those after the reasoning, where a server has taken that off."""
+    whole = IdentifiedRun(tuple(tokens), 0, None, notes)
+    if not parser_is_on(run):
+        return whole
+    pieces = names_shown([token.token for token in tokens], vocabulary)
+    reasoned = after_mark(pieces, marks_of(run))
+    if reasoned is None and not run.text and run.reasoning:
+        return replace(whole, tokens=(), skipped=len(tokens))
+    skipped, mark = reasoned or (_before(run.text or "", tokens, vocabulary), "")
+    if not skipped:
+        return whole
+    before = b"".join(pieces[:skipped]).decode(errors="replace")
     note = (
         f"The first {counted(skipped, 'token')} are not of the answer and were left out: "
-        f"{shown(before.decode(errors='replace'))}."
+        f"{shown(before)}."
     )
-    return IdentifiedRun(here, skipped, None, (*notes, note))
+    return IdentifiedRun(tuple(tokens[skipped:]), skipped, None, (*notes, note), mark)
 
 
-def _ways(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """The number of bytes that the rest writes, for each number of leading tokens left out."""
-    left = sum(sizes)
-    for skipped, size in enumerate([*sizes, 0]):
-        yield skipped, left
-        left -= size
+def _before(text: str, tokens: Sequence[ServedToken], vocabulary: Vocabulary) -> int:
+    """The number of tokens before those that write a text, which is at the end of all."""
+    sizes = [len(_data(token.token, vocabulary) or b"") for token in tokens]
+    written = b"".join(_data(token.token, vocabulary) or b"" for token in tokens)
+    if not text or not written.endswith(text.encode()):
+        return 0
+    left, skipped = len(written), 0
+    while left > len(text.encode()):
+        left -= sizes[skipped]
+        skipped += 1
+    return skipped
 
 
 def _of_text(run: ServerRun, vocabulary: Vocabulary) -> IdentifiedRun:
@@ -196,11 +212,16 @@ def _of_text(run: ServerRun, vocabulary: Vocabulary) -> IdentifiedRun:
         "one way; the model may have taken another, and log-probabilities are not known."
     )
     notes = (note,)
+    reasoned = after_mark([text.encode()], marks_of(run))
+    mark = "" if reasoned is None else reasoned[1]
+    if mark:
+        text = text.encode()[answer_begins(text.encode(), mark) :].decode()
+        notes = (*notes, f"The reasoning up to {mark} was left out.")
     if run.finish in _CUT and text.endswith(_HALF):
         text = text.rstrip(_HALF)
         notes = (*notes, "The text was cut within a character, which was left out.")
     own = tuple(ServedToken(token) for token in own_split(text, vocabulary))
-    return IdentifiedRun(own, 0, text, notes)
+    return IdentifiedRun(own, 0, text, notes, mark)
 
 
 def own_split(text: str, vocabulary: Vocabulary) -> tuple[int, ...]:
@@ -387,8 +408,9 @@ def _of_ids(ids: tuple[int, ...], machine: TokenMachine, meter: Meter) -> Judged
         inside = states[-1] != DONE and 0 <= token < len(vocabulary)
         following = machine.step(states[-1], token) if inside else None
         if following is None:
-            # After the end of text, more ends of text are padding.
-            ended = states[-1] == DONE and set(ids[index:]) <= set(vocabulary.eos_ids)
+            # After the end of text, further control tokens are padding.
+            padding = all(_data(each, vocabulary) is None for each in ids[index:])
+            ended = states[-1] == DONE and padding
             rest = () if ended else ids[index:]
             return JudgedRun(ids[:index], tuple(states), bytes(data), rest, complete=ended)
         data += vocabulary.tokens[token] or b""

@@ -1,73 +1,192 @@
-"""The formats of logs: one protocol and one registry.
+"""The formats of logs: a table of paths into the response.
 
-A format recognises its own logs by their content, and names the evidence that it looks for. A log
-of no known format is an error that lists this evidence for each; streams, errors of a server and
-answers without a choice are named as such.
+A format is a row: the keys by which its logs are known, and the paths of the text, the tokens, the
+calls and the reason for the end. `runs_in` reads every row in the same way. A log of no known
+format is an error that lists the evidence of each; errors of a server and answers without a choice
+are named as such.
 """
 
 from __future__ import annotations
 
-from typing import Final, Protocol, cast, runtime_checkable
+import json
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Final, cast
 
 from explorer.arguments import shown, whole_text, wrong
 from explorer.errors import DamagedFile, ExplorerError
-from explorer.servers.log import LogPlace, ServerLog
-from explorer.servers.run import ServerRun
+from explorer.servers.log import TEXT_PARTS, LogPlace, ServerLog, text_of_parts
+from explorer.servers.phases import demanded_tools, tools_of, unknown_parser
+from explorer.servers.request import RequestedConstraint, engine_of, requested_of
+from explorer.servers.run import ServedToken, ServerRun, stops_of
+from explorer.servers.settings import ASSUMED, server_of
 
 
-@runtime_checkable
-class LogFormat(Protocol):
-    """The format in which one kind of server writes its runs."""
+@dataclass(frozen=True, slots=True)
+class LoggedColumns:
+    """The paths of what a format says of each token: each gives a list, one entry for a token.
 
-    @property
-    def name(self) -> str:
-        """The name of the format."""
-        ...
+    Args:
+        ids, texts, data, log_probs, allowed: Its id, text, bytes and log-probability, and the
+        number
+            of ids that the mask left.
+        top: The likeliest tokens: lists of entries, or objects from text to log-probability.
+        top_token, top_log_prob: The paths inside an entry of ``top``.
+    """
 
-    @property
-    def looked_for(self) -> str:
-        """The evidence that identifies a log of this format, as a noun phrase."""
-        ...
-
-    def is_own(self, log: ServerLog) -> bool:
-        """Whether a log holds that evidence; never raises.
-
-        Args:
-            log: Any log.
-        """
-        ...
-
-    def runs(self, log: ServerLog) -> tuple[ServerRun, ...]:
-        """The runs of a log of this format.
-
-        Args:
-            log: One for which `is_own` holds.
-
-        Raises:
-            DamagedFile: A value does not conform to the format.
-        """
-        ...
+    ids: tuple[str, ...] = ()
+    texts: str = ""
+    data: str = ""
+    log_probs: str = ""
+    allowed: str = ""
+    top: str = ""
+    top_token: tuple[str, ...] = ("token",)
+    top_log_prob: str = "logprob"
 
 
-_FORMATS: Final[dict[str, LogFormat]] = {}
+@dataclass(frozen=True, slots=True)
+class LogFormat:
+    """The format in which one kind of server writes its runs, as paths.
+
+    A path is below an answer, or below the request or the response with ``request:`` or
+    ``response:`` before it (`LogPlace.every`).
+
+    Args:
+        name: The name of the format.
+        looked_for: The evidence that identifies a log of this format, as a noun phrase.
+        marks: The paths that a response of this format has: those of one entry, with spaces
+        between. answers: The path of the answers in a response; empty where it is one itself.
+        further: The path of further answers below an answer.
+        content: The paths of the text: a text, or a list of parts, with reasoning and calls.
+        reasoning: The paths of the reasoning.
+        calls, refusal: The paths of the calls, and of a refusal.
+        tokens: The tokens.
+        finish: The paths of the reason for the end.
+        stop: The keys of the stop that ended it; null there means the end of text.
+        prompt, prompt_ids: The paths of the prompt and of its ids.
+    """
+
+    name: str
+    looked_for: str
+    marks: tuple[str, ...]
+    answers: str = ""
+    further: str = ""
+    content: tuple[str, ...] = ()
+    reasoning: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
+    refusal: tuple[str, ...] = ()
+    tokens: LoggedColumns = field(default=LoggedColumns())
+    finish: tuple[str, ...] = ()
+    stop: tuple[str, ...] = ()
+    prompt: tuple[str, ...] = ("request:messages", "request:prompt", "request:input")
+    prompt_ids: tuple[str, ...] = ("response:prompt_token_ids",)
+
+
+_CHAT_TOKENS: Final = LoggedColumns(
+    ("token_ids[]",), "logprobs.content[].token", "logprobs.content[].bytes",
+    "logprobs.content[].logprob", top="logprobs.content[].top_logprobs",
+)  # fmt: skip
+_REASONING: Final = ("message.reasoning", "message.reasoning_content", "message.thinking")
+_STOPS: Final = ("stop_reason", "matched_stop")
+
+SHIPPED_FORMATS: Final = (
+    LogFormat(
+        "vLLM recorder", '`"kind": "vllm recorder"`', ("kind steps",),
+        tokens=LoggedColumns(
+            ("token_ids[]",), log_probs="steps[].log_prob", allowed="steps[].num_allowed",
+            top="steps[].top", top_token=("[0]",), top_log_prob="[1]",
+        ), prompt_ids=("prompt_token_ids",),
+    ),
+    LogFormat(
+        "OpenAI chat completions", "`choices[0].message` in the response", ("choices[0].message",),
+        answers="choices[]", content=("message.content",), reasoning=_REASONING,
+        calls=("message.tool_calls[]", "message.function_call"),
+        refusal=("message.refusal",), tokens=_CHAT_TOKENS,
+        finish=("finish_reason",), stop=_STOPS,
+    ),
+    LogFormat(
+        "OpenAI completions", "`choices[0].text` in the response", ("choices[0].text",),
+        answers="choices[]", content=("text",), finish=("finish_reason",), stop=_STOPS,
+        tokens=LoggedColumns(
+            ("token_ids[]",), "logprobs.tokens[]", log_probs="logprobs.token_logprobs[]",
+            top="logprobs.top_logprobs[]",
+        ), prompt_ids=("prompt_token_ids", "response:prompt_token_ids"),
+    ),
+    LogFormat(
+        "SGLang generate", "`meta_info` in the response, or in the first of a list", ("meta_info",),
+        content=("text",), finish=("meta_info.finish_reason.type", "meta_info.finish_reason"),
+        stop=("meta_info.finish_reason.matched",),
+        tokens=LoggedColumns(
+            ("meta_info.output_token_logprobs[][1]", "output_ids[]"),
+            "meta_info.output_token_logprobs[][2]",
+            log_probs="meta_info.output_token_logprobs[][0]", top="meta_info.output_top_logprobs[]",
+            top_token=("[1]",), top_log_prob="[0]",
+        ), prompt=("request:text",), prompt_ids=("request:input_ids",),
+    ),
+    LogFormat(
+        "TGI generate", "`generated_text` in the response, or in the first of a list",
+        ("generated_text",), further="details.best_of_sequences[]", content=("generated_text",),
+        finish=("details.finish_reason",), prompt=("request:inputs",),
+        prompt_ids=("details.prefill[].id",),
+        tokens=LoggedColumns(
+            ("details.tokens[].id",), "details.tokens[].text", log_probs="details.tokens[].logprob",
+            top="details.top_tokens[]", top_token=("id", "text"),
+        ),
+    ),
+    LogFormat(
+        "Ollama chat", "`message` and `done` in the response", ("message done",),
+        content=("message.content",), reasoning=_REASONING, calls=("message.tool_calls[]",),
+        finish=("done_reason",), tokens=LoggedColumns(
+            (), "logprobs[].token", "logprobs[].bytes", "logprobs[].logprob",
+            top="logprobs[].top_logprobs"),
+    ),
+    LogFormat(
+        "Ollama generate", "`response` and `done` in the response", ("response done",),
+        content=("response",), reasoning=("thinking",), finish=("done_reason",),
+        tokens=LoggedColumns((), "logprobs[].token", "logprobs[].bytes", "logprobs[].logprob",
+                            top="logprobs[].top_logprobs"),
+    ),
+    LogFormat(
+        "Anthropic messages", '`"type": "message"` and `content` in the response',
+        ("content role stop_reason",), content=("content",), finish=("stop_reason",),
+        stop=("stop_sequence",),
+    ),
+    LogFormat(
+        "llama.cpp completion", "`content` and `stop_type` or `tokens_predicted` in the response",
+        ("content stop_type", "content tokens_predicted", "content generation_settings"),
+        content=("content",), reasoning=("reasoning_content",), finish=("stop_type",),
+        tokens=LoggedColumns(
+            ("completion_probabilities[].id", "tokens[]"), "completion_probabilities[].token",
+            "completion_probabilities[].bytes", "completion_probabilities[].logprob",
+            top="completion_probabilities[].top_logprobs", top_token=("id", "token"),
+        ),
+    ),
+    LogFormat(
+        "OpenAI responses", "`output` in the response, with `object` or `status` beside it",
+        ("output object", "output status"), content=("output",), finish=("status",),
+        prompt=("request:input",),
+    ),
+)  # fmt: skip
+"""The formats that are known from the start; a log is read by the first that recognises it."""
+
+_FORMATS: Final[dict[str, LogFormat]] = {each.name: each for each in SHIPPED_FORMATS}
+KIND: Final = "vllm recorder"
+VERSION: Final = 1
+"""The recorder's own words; it is a file by itself, so they stand in both."""
 
 
 def register_format(made: LogFormat) -> LogFormat:
     """Register a format. A log is read by the first format that recognises it.
 
-    Args:
-        made: The format.
-
     Raises:
         ExplorerError: The name is taken, or the object is not a format.
     """
-    if isinstance(made, type) or not isinstance(made, LogFormat):  # pyright: ignore[reportUnnecessaryIsInstance]
-        remedy = "Give an object with name, looked_for, is_own and runs; docs/servers.md."
-        raise wrong("made", made, "a format of logs", remedy=remedy)
+    if not isinstance(made, LogFormat):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise wrong("made", made, "a format of logs", remedy="Give a LogFormat; docs/servers.md.")
     whole_text("The format's name", made.name)
-    whole_text("What the format looks for", made.looked_for)
-    other = _FORMATS.get(made.name)
-    if other is not None and type(other) is not type(made):
+    if made.name in _FORMATS and _FORMATS[made.name] != made:
         raise ExplorerError(
             f"A format {made.name!r} is registered already.", remedy="Give it another name."
         )
@@ -86,8 +205,9 @@ def format_of(log: ServerLog) -> LogFormat:
     Raises:
         DamagedFile: No format recognises it.
     """
+    first = log.first()
     for known in _FORMATS.values():
-        if known.is_own(log):
+        if any(all(map(first.has, mark.split())) for mark in known.marks):
             return known
     unread = unread_answer(log)
     if unread is not None:
@@ -103,59 +223,358 @@ def format_of(log: ServerLog) -> LogFormat:
     )
 
 
-# --- answers that are recognised but not read -------------------------------------------------
+# --- reading a row ----------------------------------------------------------------------------
 
-_STREAM: Final = (
-    "Keep the whole response: ask without `stream`, or put the chunks together (OpenAI's Python "
-    "library does: `client.chat.completions.stream(...).get_final_completion()`)."
-)
+
+@dataclass(frozen=True, slots=True)
+class _AnswerReader:
+    """One answer of a log, read by the paths of a format."""
+
+    row: LogFormat
+    request: LogPlace
+    response: LogPlace
+    answer: LogPlace
+
+    def every(self, path: str) -> list[LogPlace]:
+        side, _, rest = path.rpartition(":")
+        base = {"request": self.request, "response": self.response}.get(side, self.answer)
+        return base.every(rest) if base and path else []
+
+    def one(self, paths: tuple[str, ...]) -> LogPlace:
+        places = [place for path in paths for place in self.every(path)]
+        missing = places[0] if places else LogPlace(self.answer.file, "".join(paths[:1]), None)
+        return next(filter(None, places), missing)
+
+
+def runs_in(row: LogFormat, log: ServerLog) -> tuple[ServerRun, ...]:
+    """The runs of a log of a format: one for each answer, or for each of its calls.
+
+    Raises:
+        DamagedFile: A value does not conform to the format.
+    """
+    several = isinstance(log.response.value, list)
+    server = server_of(log)
+    runs: list[ServerRun] = []
+    for number, response in enumerate(log.answers()):
+        request = _request_of(log, number) if several else log.request
+        answers = response.every(row.answers) if row.answers else [response]
+        for answer in answers:
+            runs += _runs_of(_AnswerReader(row, request, response, answer), log, server)
+            for other in answer.every(row.further) if row.further else ():
+                held = {**other.mapping(), "details": other.value}
+                again = LogPlace(other.file, other.path, held)
+                runs += _runs_of(_AnswerReader(row, request, response, again), log, server)
+    return tuple(runs)
+
+
+def _request_of(log: ServerLog, number: int) -> LogPlace:
+    """The request as it applies to one of several texts: each may have its own values."""
+    if not log.request:
+        return log.request
+    held = dict(log.request.mapping())
+    for key in ("text", "sampling_params", "input_ids"):
+        value = held.get(key)
+        own = cast("list[object]", value) if isinstance(value, list) else []
+        if own and not isinstance(own[0], int):
+            held[key] = own[number] if number < len(own) else None
+    return LogPlace(log.request.file, log.request.path, held)
+
+
+def _runs_of(read: _AnswerReader, log: ServerLog, server: str) -> Iterator[ServerRun]:
+    row, request, answer = read.row, read.request, read.answer
+    if row.name == "vLLM recorder":
+        if answer.at("kind").value != KIND or answer.at("version").value != VERSION:
+            raise answer.at("version").wrong(f"{VERSION}, the version that this release reads")
+        request, server = answer.at("request"), "vllm"
+    requested = requested_of(request, server or ASSUMED)
+    parts = _parts(read.one(row.content)) if row.content else _AnswerParts()
+    reasoning = (
+        "".join(filter(None, (text_of_parts(read.one(row.reasoning)), parts.reasoning))) or None
+    )
+    ids = read.one(row.prompt_ids)
+    listed = [entry for path in row.prompt_ids for entry in read.every(path)]
+    named = [
+        place for key in row.stop for place in read.every(key) if _is_given(place, answer, key)
+    ]
+    prompt = read.one(row.prompt)
+    base = ServerRun(
+        place=answer.file, format=row.name, model=log.model(), prompt=_prompt(prompt),
+        prompt_ids=_ids_of(ids, listed), finish=read.one(row.finish).optional_text(),
+        requested=requested, stops=stops_of(request, named[0] if named else None),
+        reasoning=reasoning, server=server, request=request, notes=_of_ending(read),
+    )  # fmt: skip
+    calls = [*parts.calls, *(call for path in row.calls for call in read.every(path) if call)]
+    if calls:
+        if parts.text:
+            yield replace(base, text=parts.text)
+        yield from (_call(base, call) for call in calls)
+        return
+    told = parts.refusal or read.one(row.refusal).optional_text()
+    if not parts.text and told:
+        said = "The answer is a refusal, about which no constraint of the request speaks."
+        yield replace(base, text=told, requested=None, elsewhere=said, notes=(*base.notes, said))
+        return
+    tokens, text = _tokens(read), parts.text
+    if row.name == "OpenAI completions" and request and request.at("echo").value is True:
+        tokens, text = _without_echo(tokens, text or "", base.prompt)
+    elsewhere = "" if requested else unknown_parser(request)
+    if text is None and not tokens and not reasoning and row.content:
+        said = f"The answer has no text: {read.one(row.content).path} is null."
+        base, elsewhere = replace(base, notes=(*base.notes, said)), elsewhere or said
+    yield replace(base, text=text, tokens=tokens, elsewhere=elsewhere)
+
+
+def _is_given(place: LogPlace, answer: LogPlace, path: str) -> bool:
+    """Whether a key stands in the answer, be it with null."""
+    owner, _, key = path.rpartition(".")
+    held = answer.one(owner).value if owner and answer.has(owner) else answer.value
+    return bool(place) or (isinstance(held, dict) and key in held)
+
+
+def _of_ending(read: _AnswerReader) -> tuple[str, ...]:
+    if read.row.name != "vLLM recorder" or read.answer.at("ended").value is True:
+        return ()
+    return ("The recorder's process ended before the request did; the last token may be missing.",)
+
+
+def _ids_of(place: LogPlace, listed: list[LogPlace]) -> tuple[int, ...] | None:
+    if not place:
+        return None
+    if isinstance(place.value, list):
+        return place.token_ids()
+    return tuple(entry.token_id() for entry in listed)
+
+
+def _prompt(place: LogPlace) -> str | tuple[dict[str, str], ...] | None:
+    """A prompt's text, or its messages without parts that are not text."""
+    if not place or isinstance(place.value, str):
+        return cast("str | None", place.value)
+    turns = place.entries("a text, or a list of messages")
+    if not turns or not all(turn.has("role") for turn in turns):
+        return None
+    return tuple(
+        {"role": turn.at("role").text(), "content": text_of_parts(turn.at("content"))}
+        for turn in turns
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _AnswerParts:
+    """An answer's parts, put together by what they are."""
+
+    text: str | None = None
+    reasoning: str = ""
+    calls: tuple[LogPlace, ...] = ()
+    refusal: str = ""
+
+
+def _parts(place: LogPlace) -> _AnswerParts:
+    """The parts of an answer that is a text or a list of parts."""
+    if not place or isinstance(place.value, str):
+        return _AnswerParts(place.optional_text())
+    made = _AnswerParts()
+    for part in place.entries("a text, or a list of parts"):
+        kind = "text" if isinstance(part.value, str) else part.at("type").value
+        if kind in TEXT_PARTS:
+            made = replace(
+                made,
+                text=(made.text or "")
+                + text_of_parts(LogPlace(part.file, part.path, [part.value])),
+            )
+        elif kind == "message":
+            made = replace(made, text=(made.text or "") + text_of_parts(part.at("content")))
+        elif kind in ("reasoning", "thinking", "reasoning_content"):
+            inner = [
+                part.at(key) for key in ("content", "summary", "thinking", "text", "reasoning")
+            ]
+            made = replace(made, reasoning=made.reasoning + "".join(map(text_of_parts, inner)))
+        elif kind in ("tool_use", "function_call", "tool_call"):
+            made = replace(made, calls=(*made.calls, part))
+        elif kind == "refusal":
+            made = replace(made, refusal=part.at("refusal").text())
+    return made
+
+
+def _call(base: ServerRun, call: LogPlace) -> ServerRun:
+    """The run of a call: its arguments under the parameters of its tool, if they are
+    constrained."""
+    function = call.at("function") if call.has("function") else call
+    name = function.at("name").text()
+    given = function.one("arguments", "input", "parameters")
+    notes: tuple[str, ...] = ()
+    if isinstance(given.value, dict):
+        text = json.dumps(given.mapping(), ensure_ascii=False)
+        notes = (
+            "The log has the arguments as an object; they were judged as json.dumps writes it.",
+        )
+    else:
+        text = given.text()
+    run = replace(base, text=text, reasoning=None)
+    what = f"The answer is a call of the tool {shown(name)}"
+    tools, demanded = tools_of(base.request), demanded_tools(base.request)
+    names = [tool.at("name").value for tool in tools]
+    if tools and name not in names:
+        said = f"There is no tool {shown(name)}; the tools are {', '.join(map(str, names))}."
+        place = LogPlace(base.request.file, "request.tools", names)
+        wanted = None if demanded is None else RequestedConstraint(place, "choice")
+        return replace(run, text=name, requested=wanted, elsewhere=said, notes=(*run.notes, said))
+    for tool in tools:
+        strict = tool.at("strict").value is True
+        parameters = tool.one("parameters", "input_schema")
+        followed = strict or demanded == () or name in (demanded or ())
+        if tool.at("name").value == name and parameters and followed:
+            said = f"{what}; its arguments are held against {parameters.path}."
+            if _is_encoded_twice(text):
+                said += " They are a JSON text inside a JSON string: the server encoded them twice."
+            engine = engine_of(base.request, base.server or ASSUMED)
+            wanted = RequestedConstraint(parameters, "json", engine=engine)
+            return replace(run, requested=wanted, notes=(*run.notes, said, *notes))
+    said = (
+        f"{what}, whose arguments the request does not constrain: it neither names the tool in "
+        "tool_choice nor demands a call nor says that it is strict, and its other constraints "
+        "speak "
+        "about the text."
+    )
+    return replace(run, requested=None, elsewhere=said, notes=(*run.notes, said))
+
+
+def _is_encoded_twice(text: str) -> bool:
+    try:
+        inner: object = json.loads(text)
+        return isinstance(inner, str) and isinstance(json.loads(inner), dict)
+    except ValueError:
+        return False
+
+
+_UNLIKELY: Final = -9999.0
+"""The number that OpenAI and vLLM write in place of an unreported log-probability."""
+
+_ID_TEXT: Final = re.compile(r"token_id:(0|[1-9][0-9]{0,9})")
+"""The text that vLLM writes for a token with ``return_tokens_as_token_ids``."""
+
+
+def _tokens(read: _AnswerReader) -> tuple[ServedToken, ...]:
+    """The tokens of an answer, from the columns of its format."""
+    row = read.row.tokens
+    ids = _column(read, *row.ids)
+    texts = [each.optional_text() for each in _column(read, row.texts)]
+    count = max(len(ids), len(texts))
+    named = [None if text is None else _ID_TEXT.fullmatch(text) for text in texts]
+    if ids and texts and len(ids) != len(texts):
+        path = next(path for path in row.ids if read.every(path))
+        raise read.one((path.removesuffix("[]"),)).wrong(
+            f"a list of {len(texts)} ids, as many as there are log-probabilities"
+        )
+
+    def column(path: str, what: str) -> list[LogPlace | None]:
+        places: list[LogPlace | None] = [*read.every(path)]
+        may_lack = read.row.name == "vLLM recorder"  # Its last steps may be missing.
+        if places and (len(places) > count or (len(places) < count and not may_lack)):
+            place = read.one((path.split("[]")[0],))
+            raise place.wrong(f"a list of {count} {what}, one for each token")
+        return places + [None] * (count - len(places))
+
+    numbers, data = column(row.log_probs, "log-probabilities"), column(row.data, "lists of bytes")
+    top, allowed = column(row.top, "lists"), column(row.allowed, "numbers")
+    tokens: list[ServedToken] = []
+    for k in range(count):
+        mark = named[k] if texts else None
+        token = ids[k].token_id() if ids else int(mark[1]) if mark else None
+        number, given, num = numbers[k], data[k], allowed[k]
+        tokens.append(
+            ServedToken(
+                token,
+                None if mark or not texts else texts[k],
+                None if mark or given is None else given.data(),
+                None if number is None else _log_prob(number),
+                _likely(row, top[k]),
+                None if num is None or not num else num.token_id(),
+            )
+        )
+    return tuple(tokens)
+
+
+def _column(read: _AnswerReader, *paths: str) -> list[LogPlace]:
+    """The entries at the first path that has some; those of another path must be the same."""
+    places = [entries for path in paths if path and (entries := read.every(path)) and any(entries)]
+    for entry in places[0] if places and len(places) > 1 else ():
+        entry.token_id()
+    if len(places) > 1 and [each.value for each in places[0]] != [each.value for each in places[1]]:
+        other = next(path for path in paths[::-1] if read.every(path)).removesuffix("[]")
+        raise read.one((other,)).wrong(f"the ids that {places[0][0].path.rpartition('[')[0]} has")
+    return places[0] if places else []
+
+
+def _likely(
+    row: LoggedColumns, place: LogPlace | None
+) -> tuple[tuple[int | str, float | None], ...]:
+    if not place:
+        return ()
+    if isinstance(place.value, dict):
+        # A key is a token's text, which may contain dots and brackets: it is not part of a path.
+        pairs = [
+            (key, LogPlace(place.file, f"{place.path}[{key!r}]", value))
+            for key, value in place.mapping().items()
+        ]
+    else:
+        pairs = [
+            (each.one(*row.top_token).value, each.one(row.top_log_prob)) for each in place.entries()
+        ]
+    likely: list[tuple[int | str, float | None]] = []
+    for token, number in pairs:
+        named = _ID_TEXT.fullmatch(token) if isinstance(token, str) else None
+        known = int(named[1]) if named else token
+        if isinstance(known, bool) or not isinstance(known, int | str):
+            raise place.wrong("a list of tokens, each with an id or a text and a log-probability")
+        likely.append((known, _log_prob(number)))
+    return tuple(likely)
+
+
+def _log_prob(place: LogPlace) -> float | None:
+    """A log-probability; ``None`` for the number that stands for an unreported one."""
+    number = place.log_prob()
+    return None if number is not None and -math.inf < number <= _UNLIKELY else number
+
+
+def _without_echo(
+    tokens: tuple[ServedToken, ...], text: str, prompt: object
+) -> tuple[tuple[ServedToken, ...], str]:
+    """A completion without the prompt that the request asked to be repeated."""
+    if not isinstance(prompt, str) or not text.startswith(prompt):
+        return tokens, text
+    at, kept = 0, list[ServedToken]()
+    for token in tokens:
+        at += len(token.text or "")
+        if at > len(prompt):
+            kept.append(token)
+    return tuple(kept), text[len(prompt) :]
+
+
+# --- answers that are not runs ----------------------------------------------------------------
+
 _LEAVE_OUT: Final = "Leave this document out: nothing was written that could be explained."
 _NO_CHOICE: Final = "Record the response with its choices, or leave this document out."
-_RESPONSES: Final = "Ask by the chat completions interface, or write the run as one of its logs."
-
-
-def stream_of_events(data: bytes, file: str) -> DamagedFile | None:
-    """The error for a file of server-sent events; ``None`` for any other."""
-    if not data.lstrip().startswith((b"data:", b"event:")):
-        return None
-    return DamagedFile(
-        f"{file} is a stream of server-sent events, not a response in one piece.",
-        remedy=_STREAM,
-        evidence={"file": file, "place": "", "what": "stream"},
-    )
 
 
 def unread_answer(log: ServerLog) -> DamagedFile | None:
     """The error for a recognised answer that is not read; ``None`` for any other."""
-    place, first = log.response, log.first()
-    if not isinstance(first, dict):
+    first = log.first()
+    if not isinstance(first.value, dict):
         return None
-    answer = cast("dict[str, object]", first)
-    kind = answer.get("object")
-    choices = answer.get("choices")
-    one = cast("list[object]", choices)[0] if isinstance(choices, list) and choices else None
-    if (isinstance(kind, str) and kind.endswith(".chunk")) or _has(one, "delta"):
-        return _refused(place, "is a chunk of a stream, not a response in one piece", _STREAM)
     if (error := server_error(log)) is not None:
         return error
-    if kind == "response":
-        what = "is an answer of OpenAI's Responses interface, which is not read"
-        return _refused(place, what, _RESPONSES)
-    if "choices" in answer and (choices is None or choices == []):
-        return _refused(place, "has no choice: its list of choices is empty", _NO_CHOICE)
+    if "choices" in first.mapping() and first.at("choices").value in (None, []):
+        return _refused(log.response, "has no choice: its list of choices is empty", _NO_CHOICE)
     return None
 
 
 def server_error(log: ServerLog) -> DamagedFile | None:
     """The error for an answer that reports a failure of the server; ``None`` for any other."""
     first = log.first()
-    answer = cast("dict[str, object]", first) if isinstance(first, dict) else {}
-    said = answer.get("error")
-    if said is None or "choices" in answer:
+    if not first.has("error") or first.has("choices"):
         return None
-    if isinstance(said, dict):
-        said = cast("dict[str, object]", said).get("message") or cast("object", said)
-    return _refused(log.response, f"is an error of the server: {shown(said)}", _LEAVE_OUT)
+    told = first.one("error.message") if first.has("error.message") else first.one("error")
+    return _refused(log.response, f"is an error of the server: {shown(told.value)}", _LEAVE_OUT)
 
 
 def failed_answer(log: ServerLog, error: DamagedFile) -> ServerRun:
@@ -167,7 +586,8 @@ def failed_answer(log: ServerLog, error: DamagedFile) -> ServerRun:
     place = log.response.path or "the document"
     said = error.message.removeprefix(f"{log.response.file}: {place} ")
     model = log.asked("model").value
-    return _failed(log.response.file, f"The answer {said}", model if type(model) is str else None)
+    known = model if isinstance(model, str) else None
+    return ServerRun(log.response.file, "an error", known, failed=f"The answer {said}")
 
 
 def unread_run(where: str, error: DamagedFile) -> ServerRun:
@@ -177,18 +597,7 @@ def unread_run(where: str, error: DamagedFile) -> ServerRun:
         where: The name of the log, with the document's line if it has several.
     """
     said = error.message.removeprefix(f"{where}: ")
-    return _failed(where, f"It cannot be read: {said}")
-
-
-def _failed(where: str, why: str, model: str | None = None) -> ServerRun:
-    return ServerRun(
-        place=where, format="an error", model=model, prompt=None, prompt_ids=None, tokens=(),
-        text=None, finish=None, requested=None, failed=why,
-    )  # fmt: skip
-
-
-def _has(value: object, key: str) -> bool:
-    return isinstance(value, dict) and key in value
+    return ServerRun(where, "an error", failed=f"It cannot be read: {said}")
 
 
 def _refused(place: LogPlace, what: str, remedy: str) -> DamagedFile:

@@ -12,20 +12,19 @@ place in it, the value and the expectation.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+import re
+from dataclasses import dataclass, replace
+from typing import Final, cast
 
 from explorer.arguments import LAST_ID, shown
 from explorer.errors import DamagedFile
-
-if TYPE_CHECKING:
-    from explorer.decoding.models.model import Message
-
 
 RECORD_AGAIN: Final = "Record the run again, or correct the value; docs/servers.md has each format."
 
 ROUNDING: Final = 1e-3
 """The farthest that rounding to 16 bits lifts a log-probability above 0."""
+
+_STEP: Final = re.compile(r"\[\d*\]|[^.\[\]]+")
 
 _ASKED: Final = ("request", "body")
 """The parts of a document that the client wrote."""
@@ -57,6 +56,44 @@ class LogPlace:
         path = f"{self.path}.{key}" if self.path else key
         return LogPlace(self.file, path, self.mapping().get(key))
 
+    def every(self, path: str) -> list[LogPlace]:
+        """The values at a path below this one.
+
+        Args:
+            path: Keys and indices such as ``details.tokens[].id`` or ``[1]``; ``[]`` stands for
+                each entry of a list. What is missing has no value, or no entries.
+
+        Raises:
+            DamagedFile: A key is asked of what is not an object, or an entry of what is not a list.
+        """
+        places: list[LogPlace] = [self]
+        for step in _STEP.findall(path):
+            below: list[LogPlace] = []
+            for place in places:
+                if not step.startswith("["):
+                    below.append(place.at(step) if place else replace(place, path=step))
+                elif place and step == "[]":
+                    below += place.entries()
+                elif place:
+                    below += place.entries()[int(step[1:-1]) :][:1]
+            places = below
+        return places
+
+    def one(self, *paths: str) -> LogPlace:
+        """The first value at one of some paths; a missing one where there is none."""
+        places = [place for path in paths for place in self.every(path)]
+        missing = (
+            places[0] if places else LogPlace(self.file, ".".join((self.path, *paths[:1])), None)
+        )
+        return next(filter(None, places), missing)
+
+    def has(self, path: str) -> bool:
+        """Whether there is a value at a path; never raises."""
+        try:
+            return bool(self.one(path))
+        except DamagedFile:
+            return False
+
     def __bool__(self) -> bool:
         """Whether there is a value."""
         return self.value is not None
@@ -84,13 +121,6 @@ class LogPlace:
             raise self.wrong(wanted)
         listed = cast("list[object]", value)
         return [LogPlace(self.file, f"{self.path}[{k}]", one) for k, one in enumerate(listed)]
-
-    def for_each(self, count: int, what: str = "lists") -> list[LogPlace]:
-        """The entries of a list with one for each token; empty for null."""
-        entries = self.entries() if self else []
-        if entries and len(entries) != count:
-            raise self.wrong(f"a list of {count} {what}, one for each token")
-        return entries
 
     def text(self) -> str:
         """The value as a text."""
@@ -173,69 +203,88 @@ class ServerLog:
     """A request and its response.
 
     Args:
-        request: The request; ``None`` where only the response was kept.
+        request: The request, with the settings of the server; without a value where only the
+            response was kept.
     """
 
-    request: LogPlace | None
+    request: LogPlace
     response: LogPlace
 
     @classmethod
     def of(cls, document: LogPlace) -> ServerLog:
         """The log in a document."""
-        whole = document.value
-        if not isinstance(whole, dict) or "response" not in whole:
-            return cls(None, document)
+        file, whole = document.file, document.value
+        nothing = LogPlace(file, "request", None)
+        if not isinstance(whole, dict) or "response" not in whole or document.has("done"):
+            return cls(nothing, document)  # Ollama's own answers have a key "response" too.
         response, request = document.at("response"), document.at("request")
         if not response and document.at("error"):
-            return cls(None, document)  # A failed request of a batch has no response.
+            return cls(nothing, document)  # A failed request of a batch has no response.
         if isinstance(response.value, dict) and response.at("body"):
             response = response.at("body")
-        if not request and document.at("body"):
-            request = document.at("body")
+        request = request if request else document.at("body")
         if isinstance(request.value, dict) and request.at("body"):
             request = request.at("body")
         if request:
             request.mapping()
-        return cls(request if request else None, response)
+        server = document.at("server")
+        if server:
+            named = {"name": server.value} if isinstance(server.value, str) else server.mapping()
+            asked = request.mapping() if request else {}
+            settings = {
+                key: value for key, value in named.items() if key not in ("name", "version")
+            }
+            request = LogPlace(file, "request", {**settings, **asked, "server": named})
+        return cls(request, response)
 
-    def first(self) -> object:
+    def first(self) -> LogPlace:
         """The response, or the first of a list of them."""
-        value = self.response.value
-        if isinstance(value, list):
-            entries = cast("list[object]", value)
-            return entries[0] if entries else None
-        return value
+        return (self.answers() or [LogPlace(self.response.file, self.response.path, None)])[0]
 
     def answers(self) -> list[LogPlace]:
         """The response, or each entry of a list of responses."""
         several = isinstance(self.response.value, list)
         return self.response.entries() if several else [self.response]
 
-    def asked(self, key: str) -> LogPlace:
-        """A value of the request; a missing one without a request."""
-        return LogPlace("", key, None) if self.request is None else self.request.at(key)
+    def asked(self, *paths: str) -> LogPlace:
+        """A value of the request, or of an object in it that servers read as a part of it."""
+        for owner in owners_of(self.request):
+            for path in paths:
+                if owner.has(path):
+                    return owner.one(path)
+        return LogPlace(self.response.file, paths[0], None)
 
     def model(self) -> str | None:
         """The model's name in the response or the request."""
-        if isinstance(self.response.value, dict) and self.response.at("model"):
-            return self.response.at("model").text()
-        return self.asked("model").optional_text()
-
-    def messages(self) -> tuple[Message, ...] | None:
-        """The conversation of the request, without parts of messages that are not text."""
-        place = self.asked("messages")
-        if not place:
-            return None
-        return tuple(
-            {"role": turn.at("role").text(), "content": _content(turn.at("content"))}
-            for turn in place.entries("a list of messages")
-        )
+        first = self.first()
+        named = first.at("model") if isinstance(first.value, dict) else None
+        return (named or self.asked("model")).optional_text()
 
 
-def _content(place: LogPlace) -> str:
+NESTED: Final = ("extra_body", "sampling_params", "parameters")
+"""The keys of a request whose objects may hold its keys too."""
+
+
+def owners_of(request: LogPlace) -> list[LogPlace]:
+    """The objects in which the keys of a request may stand."""
+    if not request:
+        return []
+    nested = [request.at(key) for key in NESTED if isinstance(request.at(key).value, dict)]
+    return [request, *nested]
+
+
+def text_of_parts(place: LogPlace) -> str:
+    """A text, or the text of all parts of a list that are text."""
     if not place:
         return ""
     if isinstance(place.value, str):
         return place.value
-    parts = place.entries("a text, or a list of parts")
-    return "".join(part.at("text").text() for part in parts if part.at("type").value == "text")
+    return "".join(
+        part.value if isinstance(part.value, str) else part.at("text").text()
+        for part in place.entries("a text, or a list of parts")
+        if isinstance(part.value, str) or part.at("type").value in TEXT_PARTS
+    )
+
+
+TEXT_PARTS: Final = ("text", "input_text", "output_text", "summary_text", "reasoning_text")
+"""The types of parts that are text."""

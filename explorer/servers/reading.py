@@ -18,20 +18,15 @@ from explorer.arguments import file_path, shown, whole_text, wrong
 from explorer.errors import DamagedFile, ExplorerError
 from explorer.files import file_errors, parse_json
 from explorer.servers.formats import (
-    LogFormat,
     failed_answer,
     format_of,
+    runs_in,
     server_error,
-    stream_of_events,
     unread_run,
 )
 from explorer.servers.log import LogPlace, ServerLog
-from explorer.servers.openai import CHAT, COMPLETIONS
-from explorer.servers.own_interfaces import RECORDED, SGLANG, TGI
 from explorer.servers.run import ServerRun
-
-SHIPPED_FORMATS: Final[tuple[LogFormat, ...]] = (RECORDED, CHAT, COMPLETIONS, SGLANG, TGI)
-"""The formats that are registered from the start."""
+from explorer.servers.streams import documents_of_events, documents_of_log, joined
 
 MOST_BYTES: Final = 2**28
 """The most bytes of a log."""
@@ -99,12 +94,12 @@ def runs_of(data: bytes | str | Document, file: str = "the log") -> tuple[Server
                 raise fault
             if odd:
                 document.check_numbers()
-            log = ServerLog.of(document)
+            log = joined(ServerLog.of(document))
             if (error := server_error(log)) is not None:
                 failed.append(error)
                 runs.append(failed_answer(log, error))
             else:
-                runs += _bounded(format_of(log).runs(log), document)
+                runs += _bounded(runs_in(format_of(log), log), document)
         except DamagedFile as error:
             failed.append(error)
             unread += 1
@@ -176,9 +171,14 @@ _CONTENT: Final = (
 def _documents(data: bytes, file: str) -> Iterator[tuple[LogPlace, DamagedFile | None]]:
     """The documents of a file, entries of lists one by one; or the error of an unreadable line."""
     data = data.removeprefix(b"\xef\xbb\xbf")
-    stream = stream_of_events(data, file)
-    if stream is not None:
-        raise stream
+    for documents in (documents_of_events(data), documents_of_log(data)):
+        if documents:
+            names = [file if len(documents) == 1 else f"{file}, {k}" for k in range(len(documents))]
+            yield from (
+                (LogPlace(name, "", each), None)
+                for name, each in zip(names, documents, strict=True)
+            )
+            return
     try:
         whole = parse_json(data, constant=float)
     except ValueError as error:

@@ -8,6 +8,7 @@ for those in which the token is allowed.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,16 +16,24 @@ from typing import Final
 
 from explorer.alphabet import without_controls
 from explorer.analysis.explaining.explanation import Explanation, explain
-from explorer.analysis.places.spans import live_places
-from explorer.arguments import counted, instance, whole_text
+from explorer.analysis.places.spans import SourcePlace, live_places
+from explorer.arguments import counted, file_path, instance
 from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ExplorerError
+from explorer.files import file_errors, parse_json
 from explorer.languages.constraint import Constraint
+from explorer.languages.engines.reading import as_engine, engine_name
+from explorer.languages.engines.source import EngineSchema
 from explorer.languages.schema.reading.text import spot_of
-from explorer.languages.schema.source import JsonSchema
+from explorer.languages.schema.source import JsonSchema, json_schema
+from explorer.servers.lines import read_line
+from explorer.servers.log import LogPlace, ServerLog
 from explorer.servers.phases import after_reasoning
-from explorer.servers.sentences import MARKERS, shown_bytes
+from explorer.servers.reasoning import MARKERS, names_shown
+from explorer.servers.request import MOST_FREE_DEPTH, requested_of
+from explorer.servers.sentences import shown_bytes
+from explorer.servers.settings import ASSUMED, SERVERS, server_of
 from explorer.tokens.compile import compile as compiled
 from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary
@@ -32,13 +41,6 @@ from explorer.vocabulary import Vocabulary
 MOST_STATES: Final = 4_000
 MOST_TEXT: Final = 400
 MOST_PLACES: Final = 6
-
-_IDS: Final = re.compile(
-    r"(?:for tokens?|reject(?:ed|s)? (?:the )?tokens?|token(?:_id|_ids|s| ids?)?)\s*[:=]?\s*"
-    r"(?P<ids>\[[\d,\s]*\d[\d,\s]*\]|\d+(?:\s*,\s*\d+)*)",
-    re.IGNORECASE,
-)
-_REQUEST: Final = re.compile(r"request[ =:]+(?P<request>[\w./:-]+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -60,29 +62,32 @@ class ScheduledTokens:
         rejected: The number of tokens before the first refused one; ``None`` if none is refused, or
             the text before the line is not known.
         explanation: The reason for the refusal.
-        allowed, refused: The places at which the first token is allowed, and those at which it is
-            not; empty where the text before is known.
+        allowed, refused: The places at which all tokens are allowed, and those at which one is not;
+            empty where the text before is known.
         settings: Settings of a server under which it would be accepted.
         whole: Whether all states were searched.
         taken: Whether the text before is known and the constraint accepts all tokens after it.
+        remarks: What the line shows by itself, as sentences.
     """
 
     request: str
     ids: tuple[int, ...]
     texts: tuple[str, ...]
-    rejected: int | None
-    explanation: Explanation | None
-    allowed: tuple[PlaceOfToken, ...]
-    refused: tuple[PlaceOfToken, ...]
-    settings: tuple[str, ...]
-    whole: bool
+    rejected: int | None = None
+    explanation: Explanation | None = None
+    allowed: tuple[PlaceOfToken, ...] = ()
+    refused: tuple[PlaceOfToken, ...] = ()
+    settings: tuple[str, ...] = ()
+    whole: bool = True
     taken: bool = False
+    remarks: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         shown = ", ".join(
             f"{token} is {text}" for token, text in zip(self.ids, self.texts, strict=True)
         )
-        lines = [f"{shown}."]
+        lines = [f"{shown}.", *self.remarks]
+        what = str(self.ids[0]) if len(self.ids) == 1 else "The line"
         if self.explanation is not None and self.rejected is not None:
             lines.append(f"Token {self.rejected} of the line is the first that is refused.")
             lines.append(self.explanation.paragraph)
@@ -91,85 +96,130 @@ class ScheduledTokens:
         else:
             seen = "" if self.whole else f" (of the first {MOST_STATES:,} states)"
             if self.allowed:
-                lines.append(f"{self.ids[0]} is allowed{seen}: {_listed(self.allowed)}.")
+                lines.append(f"{what} is allowed{seen}: {_listed(self.allowed)}.")
             else:
-                lines.append(f"{self.ids[0]} is allowed in no state{seen}.")
+                lines.append(f"{what} is allowed in no state{seen}.")
             if self.refused:
                 lines.append(f"It is refused: {_listed(self.refused)}.")
         lines += [f"It would be taken {setting}." for setting in self.settings]
         return without_controls("\n".join(lines))
 
 
-def scheduled_ids(line: str) -> tuple[str, tuple[int, ...]]:
-    """The request and the tokens in a line.
-
-    Raises:
-        ExplorerError: The line names no tokens.
-
-    Example:
-        >>> scheduled_ids("Failed to advance FSM for request chat-7 for tokens 271. Please ...")
-        ('chat-7', (271,))
-        >>> scheduled_ids("grammar rejected tokens [530, 729, 13, 154842]")
-        ('', (530, 729, 13, 154842))
-    """
-    line = whole_text("line", line)
-    tokens = _IDS.search(line)
-    if tokens is None:
-        raise ExplorerError(
-            "The line names no tokens.",
-            remedy="Paste it whole, such as: Failed to advance FSM for request r for tokens 271",
-        )
-    request = _REQUEST.search(line)
-    ids = tuple(int(digits) for digits in re.findall(r"\d+", tokens["ids"]))
-    return (request["request"] if request else ""), ids
-
-
 def explain_line(
-    line: str, vocabulary: Vocabulary, constraint: Constraint,
-    before: Sequence[int] | None = None, *, budget: Budget | None = None,
+    line: str, vocabulary: Vocabulary, constraint: Constraint | None = None,
+    before: Sequence[int] | None = None, *, server: str = "", budget: Budget | None = None,
 ) -> ScheduledTokens:  # fmt: skip
     """Explain the tokens of a scheduler's line, and where the constraint accepts them.
 
     Args:
-        line: ``Failed to advance FSM for request … for tokens 271``, ``grammar rejected tokens
-            [530, 729]``, and their like.
-        constraint: The constraint of the request.
-        before: The ids that the grammar accepted before, if they are known.
+        line: ``Failed to advance FSM for request … for tokens 271``, ``Tokens not accepted: …``
+        with
+            the lines after it, and their like (`explorer.servers.lines`).
+        constraint: The constraint of the request; default the schema that the line names.
+        before: The ids that the grammar accepted before, if they are known; default those of the
+            line.
+        server: The server that wrote it, for the settings that are named.
 
     Raises:
-        ExplorerError: The line names no tokens, an id is outside of the vocabulary, or the ids
-            before are refused themselves.
+        ExplorerError: The line names no tokens, an id is outside of the vocabulary, the ids before
+            are refused themselves, or there is no constraint.
     """
     instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
-    instance("constraint", constraint, Constraint, "a constraint")
-    request, ids = scheduled_ids(line)
-    for token in (*ids, *(before or ())):
+    read = read_line(line, vocabulary)
+    if constraint is None and read.schema:
+        constraint = json_schema(read.schema, whitespace="flexible", strict=False)
+        constraint = as_engine(constraint, "xgrammar")
+    constraint = instance(
+        "constraint", constraint, Constraint, "a constraint",
+        remedy="Give --json-schema, --structural-tag, --regex, --grammar or --request.",
+    )  # fmt: skip
+    before = read.before if before is None else before
+    for token in (*read.ids, *(before or ())):
         if not 0 <= token < len(vocabulary):
             raise ExplorerError(
                 f"{token} is not an id of this vocabulary of {len(vocabulary):,}.",
                 remedy="Give the tokenizer of the model that the server ran: --tokenizer PATH.",
             )
-    texts = tuple(_shown(token, vocabulary) for token in ids)
-    known = ScheduledTokens(request, ids, texts, None, None, (), (), (), True)
+    texts = tuple(_shown(token, vocabulary) for token in read.ids)
+    known = ScheduledTokens(
+        read.request, read.ids, texts, remarks=tuple(_remarks(read.ids, vocabulary))
+    )
     if before is not None:
-        return _behind(known, vocabulary, constraint, tuple(before), budget)
-    data = _written(ids[0], vocabulary)
+        return _behind(known, vocabulary, constraint, tuple(before), server, budget)
     places = _Places(constraint, budget)
+    ids = read.ids
     if ids[0] in vocabulary.eos_ids:
         allowed, refused = places.of_the_end()
         return replace(known, allowed=allowed, refused=refused, whole=places.whole)
-    allowed, refused = places.of(data) if data else ((), ())
+    pieces = [_written(token, vocabulary) for token in ids if token not in vocabulary.eos_ids]
+    allowed, refused = places.of(pieces) if all(pieces) else ((), ())
     others = (
-        (name, other) for name, other in _settings(constraint, ids, vocabulary)
-        if data and _Places(other, budget).of(data)[0]
+        (name, other) for name, other in _settings(constraint, ids, vocabulary, server)
+        if all(pieces) and _Places(other, budget).of(pieces)[0]
     )  # fmt: skip
     settings = () if allowed else tuple(name for name, _ in others)
     return replace(known, allowed=allowed, refused=refused, settings=settings, whole=places.whole)
 
 
+def requested_by(
+    path: str | os.PathLike[str], vocabulary: Vocabulary, engine: str | None = None
+) -> tuple[Constraint | None, str]:
+    """The constraint of a request in a file, and the server that it was sent to, if that shows.
+
+    Args:
+        path: The request as JSON, or a log whose request counts.
+        engine: The engine that reads its schema; default the server's.
+
+    Raises:
+        DamagedFile: It is not JSON, or names a constraint that does not fit.
+    """
+    where = file_path("request", path)
+    with file_errors(where):
+        data = where.read_bytes()
+    try:
+        whole: object = parse_json(data, constant=float)
+    except ValueError as error:
+        raise LogPlace(where.name, "", str(error)).wrong("JSON") from error
+    log = ServerLog.of(LogPlace(where.name, "", {"response": {}, "request": whole}))
+    if log.request.has("request"):
+        log = ServerLog.of(LogPlace(where.name, "", whole))
+    server = server_of(log)
+    requested = requested_of(log.request, server or ASSUMED)
+    if requested is None:
+        return None, server
+    if engine is not None:
+        requested = replace(requested, engine=engine_name(engine))
+    return requested.constraint(MOST_FREE_DEPTH, vocabulary), server
+
+
+def _remarks(ids: Sequence[int], vocabulary: Vocabulary) -> Iterator[str]:
+    """Sentences on what some tokens show without any constraint."""
+    if ids[0] == 0:
+        yield (
+            "0 is also what greedy choice gives where every token is masked, since the first of "
+            "equal "
+            "numbers is taken: as with min_tokens, which forbids the end where the constraint "
+            "allows "
+            "nothing else."
+        )
+    for k, token in enumerate(ids):
+        name = vocabulary.special.get(token, "") or (vocabulary.tokens[token] or b"").decode(
+            errors="replace"
+        )
+        mark = next((last for _, last in MARKERS if name.strip() == last), None)
+        if mark is not None and len(ids) > 1:
+            yield (
+                f"The line crosses the end of the reasoning: {mark} (id {token}) is token {k} of "
+                f"the "
+                "line, counted from 0. The grammar was in force before it, where the reasoning is "
+                "free: "
+                "it must begin after the mark."
+            )
+
+
 def _behind(
     known: ScheduledTokens, vocabulary: Vocabulary, constraint: Constraint,
-    before: tuple[int, ...], budget: Budget | None,
+    before: tuple[int, ...], server: str, budget: Budget | None,
 ) -> ScheduledTokens:  # fmt: skip
     machine = compiled(constraint, vocabulary, lazy=True, budget=budget)
     taken, state = _advanced(machine, before)
@@ -184,7 +234,7 @@ def _behind(
     if ahead == len(known.ids):
         return replace(known, taken=True)
     settings = settings_that_take(
-        constraint, (*before, *known.ids), len(before) + ahead, vocabulary, budget
+        constraint, (*before, *known.ids), len(before) + ahead, vocabulary, server, budget
     )
     data = vocabulary.written((*before, *known.ids[:ahead]))
     why = explain(machine, last, known.ids[ahead], text=data)
@@ -193,7 +243,7 @@ def _behind(
 
 def settings_that_take(
     constraint: Constraint, ids: Sequence[int], refused: int, vocabulary: Vocabulary,
-    budget: Budget | None = None,
+    server: str = "", budget: Budget | None = None,
 ) -> tuple[str, ...]:  # fmt: skip
     """The settings of a server under which its constraint accepts a token that it refused.
 
@@ -202,7 +252,7 @@ def settings_that_take(
         refused: The number of tokens before that one.
     """
     settings: list[str] = []
-    for name, other in _settings(constraint, ids, vocabulary):
+    for name, other in _settings(constraint, ids, vocabulary, server):
         try:
             lenient = compiled(other, vocabulary, lazy=True, budget=budget)
         except ExplorerError:
@@ -253,8 +303,11 @@ class _Places:
         except BudgetExceeded:
             self.whole = False
 
-    def of(self, data: bytes) -> tuple[tuple[PlaceOfToken, ...], tuple[PlaceOfToken, ...]]:
-        """The places at which bytes can be read, and those at which they cannot."""
+    def of(
+        self, pieces: Sequence[bytes]
+    ) -> tuple[tuple[PlaceOfToken, ...], tuple[PlaceOfToken, ...]]:
+        """The places at which all pieces can be read one after the other, and the others."""
+        data = b"".join(pieces)
         taken: dict[str, PlaceOfToken] = {}
         refused: dict[str, PlaceOfToken] = {}
         for state, text in self.states.items():
@@ -289,26 +342,43 @@ class _Places:
 
     def _name(self, text: bytes) -> PlaceOfToken:
         example = shown_bytes(text[-40:])
-        if isinstance(self.constraint.source, JsonSchema):
+        if isinstance(self.constraint.source, JsonSchema | EngineSchema):
             return PlaceOfToken(_json_place(text), example)
         try:
             places = live_places(self.constraint.source, text)
         except ExplorerError:
             places = ()
-        names = dict.fromkeys(
-            " ".join(filter(None, (
-                f"in the phase {place.phases[-1]}," if place.phases else "",
-                place.label or f"at {place.text[:30]}",
-            )))
-            for place in places[:2]
-        )  # fmt: skip
-        return PlaceOfToken(" or ".join(names) or f"behind {example}", example)
+        names = [_place_of(place) for place in places]
+        tools = {place.phases[-1] for place in places if place.phases}
+        if len({name for name in tools if name.startswith("tool ")}) > 1:
+            return PlaceOfToken("in the name of a tool", example)
+        return PlaceOfToken(" or ".join(dict.fromkeys(names[:2])) or "at the end", example)
+
+
+def _place_of(place: SourcePlace) -> str:
+    """The name of a place in a source: its phase, and the part of it."""
+    phase = place.phases[-1] if place.phases else ""
+    tool = phase.removeprefix("tool ") if phase.startswith("tool ") else ""
+    label = place.label or ""
+    argument = re.search(r"/properties/([^/]+)", label)
+    if tool:
+        if argument is not None:
+            return f"in the argument {argument[1]} of {tool}"
+        if "json_schema" in label or "begin" not in label + place.text:
+            return f"in the arguments of {tool}"
+        return f"in the markup of {tool}"
+    if phase:
+        return f"in the phase {phase}, {label or 'in free text'}"
+    return label or (f"at {place.text[:30]}" if place.text.strip() else "in free text")
 
 
 def _json_place(text: bytes) -> str:
     """The place at which a JSON text stops, in words."""
     spot = spot_of(text)
-    way = "".join(f"/{step}" for _, step in spot.steps)
+    names = [str(step) for _, step in spot.steps]
+    if "" in names:  # The shortest name of a member that the schema does not list.
+        return "in a value that the schema does not describe"
+    way = "".join(f"/{step}" for step in names)
     at = f" at {way}" if way else ""
     if spot.value.startswith(b'"') and not spot.is_finished:
         return f"inside the string{at}"
@@ -330,26 +400,31 @@ def _different(machine: ByteMachine, state: int) -> Iterator[int]:
 
 
 def _settings(
-    constraint: Constraint, ids: Sequence[int], vocabulary: Vocabulary
+    constraint: Constraint, ids: Sequence[int], vocabulary: Vocabulary, server: str = ""
 ) -> Iterator[tuple[str, Constraint]]:
     """The settings of a server that allow more, each with the constraint under it."""
     source = constraint.source
     if isinstance(source, JsonSchema) and source.options.whitespace != "flexible":
         options = replace(source.options, whitespace="flexible", whitespace_pattern=None)
         yield (
-            'with whitespace="flexible" (vLLM: without disable_any_whitespace; SGLang: '
-            "--constrained-json-whitespace-pattern)",
+            'with whitespace="flexible" (a server that forbids white space must not: '
+            f"{SERVERS[server or ASSUMED].whitespace})",
             Constraint(replace(source, options=options)),
         )
+    if isinstance(source, EngineSchema) and source.compact:
+        yield (
+            "without the setting that forbids white space "
+            f"({SERVERS[server or ASSUMED].whitespace})",
+            Constraint(replace(source, compact=False)),
+        )
     known = [token for token in ids if 0 <= token < len(vocabulary)]
+    shown = b"".join(names_shown(known, vocabulary))
     for _, end in MARKERS:
-        written = any(vocabulary.special.get(token) == end for token in known)
-        if written or end.encode() in vocabulary.written(known):
+        if end.encode() in shown:
             yield (
                 f"with a reasoning parser whose reasoning ends with {end}, so that the constraint "
-                "begins behind it (vLLM and SGLang: --reasoning-parser; vLLM's "
-                "enable_in_reasoning off)",
-                after_reasoning(constraint, end, vocabulary, always=True),
+                f"begins after it ({SERVERS[server or ASSUMED].reasoning})",
+                after_reasoning(constraint, end, vocabulary),
             )
 
 
@@ -380,8 +455,6 @@ def _whole_text(text: bytes) -> bool:
 
 def _listed(places: Sequence[PlaceOfToken]) -> str:
     return "; ".join(
-        f"{place.name} (behind {place.example})"
-        if place.example
-        else f"{place.name} (at the start)"
+        f"{place.name} (after {place.example})" if place.example else f"{place.name} (at the start)"
         for place in places
     )

@@ -1,12 +1,8 @@
-"""The sentences of a verdict: the end of a run, or its first masked token, with the reason.
-
-A model that reasons writes its reasoning between two markers before its answer. A server with a
-reasoning parser puts it into a field of its own; without one it stays in the content, where the
-constraint does not allow it. A verdict then names the marker, and judges the rest.
-"""
+"""The sentences of a verdict: the end of a run, or its first masked token, with the reason."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -21,77 +17,12 @@ from explorer.arguments import counted, shown
 from explorer.budget import Budget
 from explorer.errors import ExplorerError
 from explorer.servers.following import IdentifiedRun, JudgedRun, own_split
+from explorer.servers.phases import HARMONY_FINAL
+from explorer.servers.reasoning import marker_of, no_parser, parser_is_on, reasoning_in
 from explorer.servers.run import ServerRun
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.walks.tokenizations import read_tokenizations
 from explorer.vocabulary import Vocabulary
-
-MARKERS: Final[tuple[tuple[str, str], ...]] = (
-    ("<think>", "</think>"),  # DeepSeek R1, Qwen 3, GLM, MiniMax, Nemotron
-    ("<thinking>", "</thinking>"),
-    ("<thought>", "</thought>"),
-    ("<reasoning>", "</reasoning>"),
-    ("<reason>", "</reason>"),
-    ("<reflection>", "</reflection>"),
-    ("[THINK]", "[/THINK]"),  # Magistral
-    ("<seed:think>", "</seed:think>"),  # Seed-OSS
-    ("<|channel|>analysis<|message|>", "<|end|>"),  # gpt-oss
-    ("<|START_THINKING|>", "<|END_THINKING|>"),  # Command A
-    ("<|begin_of_thought|>", "<|end_of_thought|>"),  # OpenThinker
-    ("<unused94>thought", "<unused95>"),  # MedGemma
-    ("\u25c1think\u25b7", "\u25c1/think\u25b7"),  # Kimi-VL
-)
-"""The markers that begin and end the reasoning; the comments name models that write them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reasoning:
-    """The reasoning in a text.
-
-    Args:
-        begins: Whether the marker is the one that begins the reasoning; some templates write that
-            one into the prompt, and the text has only the one that ends it.
-        answer: The text after it; ``None`` where the reasoning does not end.
-    """
-
-    marker: str
-    begins: bool
-    answer: str | None
-
-
-def reasoning_in(text: str) -> Reasoning | None:
-    """The reasoning at the beginning of a text.
-
-    Returns:
-        ``None`` where it begins with no marker and has none that ends reasoning.
-
-    Example:
-        >>> reasoning_in("<think>Two.</think>\\n2")
-        Reasoning(marker='<think>', begins=True, answer='2')
-        >>> reasoning_in("Two, then.</think>2").begins
-        False
-    """
-    stripped = text.lstrip()
-    for first, last in MARKERS:
-        if stripped.startswith(first):
-            before, marker, answer = stripped.partition(last)
-            return Reasoning(first, True, answer.lstrip() if marker else None)
-    for first, last in MARKERS:
-        before, marker, answer = text.partition(last)
-        if marker and first not in before:
-            return Reasoning(last, False, answer.lstrip())
-    return None
-
-
-def marker_of(name: str) -> str | None:
-    """The marker that the name of a control token is a prefix of; ``None`` without one.
-
-    Example:
-        >>> marker_of("<think>"), marker_of("<|im_end|>")
-        ('<think>', None)
-    """
-    return next((one for pair in MARKERS for one in pair if name and one.startswith(name)), None)
-
 
 RunOutcome = Literal["masked", "ended early", "cut", "whole"]
 """The relation of a run to its constraint; see the module's text."""
@@ -106,67 +37,100 @@ _TAIL: Final = 48
 """The number of last characters of a long text that are shown."""
 
 
+@dataclass(frozen=True, slots=True)
+class RunReading:
+    """A run under one reading of its constraint.
+
+    Args:
+        machine: The constraint over the vocabulary.
+        identified: The tokens or the text of the answer.
+        judged: The part of it that the machine allows.
+    """
+
+    machine: TokenMachine
+    identified: IdentifiedRun
+    judged: JudgedRun
+
+    @property
+    def text(self) -> str | None:
+        """The text, if the tokens are not known."""
+        return self.identified.text
+
+    @property
+    def stop(self) -> int | None:
+        """The place of the first masked byte, else token; ``None`` where nothing is masked."""
+        judged = self.judged
+        if not judged.stopped:
+            return None
+        return len(judged.ids) if judged.byte is None else judged.byte
+
+
 def outcome_of(
-    run: ServerRun,
-    machine: TokenMachine,
-    judged: JudgedRun,
-    text: str | None,
-    budget: Budget | None,
+    run: ServerRun, reading: RunReading, of_schema: RunReading | None, budget: Budget | None
 ) -> tuple[RunOutcome, str, Explanation | TextExplanation | None]:
     """The outcome, its sentence, and its explanation.
 
     Args:
-        text: The text of the run, if its tokens are not known.
+        of_schema: The same run as the schema itself has it, if the reading is an engine's. Where
+            both mask the same place, the reason is the schema's.
     """
-    vocabulary = machine.vocabulary
+    judged, text = reading.judged, reading.text
+    vocabulary = reading.machine.vocabulary
+    same = of_schema is not None and of_schema.stop == reading.stop
+    # At the edges of the text the schema takes white space that an engine may not.
+    edge = not judged.data or (judged.stopped and reading.machine.is_final(judged.state))
+    reason = of_schema if same and of_schema is not None and not edge else reading
     if judged.stopped:
-        return ("masked", *_masked(machine, judged, text, budget))
+        return ("masked", *_masked(reading, reason, budget))
     counted_ids = f"{counted(len(judged.ids), 'token')}, " if text is None else ""
     written = judged.data if text is None else text.encode()
-    said = f"after {counted_ids}{_tail(shown_bytes(written))}"
+    said = f"after {counted_ids}{tail(shown_bytes(written))}"
     if judged.complete:
         return (
             "whole",
-            f"the constraint allows the whole text, {_tail(shown_bytes(written))}.",
+            f"the constraint allows the whole text, {tail(shown_bytes(written))}.",
             None,
         )
     stopped = _stopped(run, vocabulary)
     if run.finish in ENDED and vocabulary.eos_ids and not stopped:
-        why = _explained(machine, judged, vocabulary.eos_ids[0], budget)
+        why = _explained(reason, vocabulary.eos_ids[0], budget)
+        if why.allowed:
+            why = _explained(reading, vocabulary.eos_ids[0], budget)
         sentence = f"the server stopped ({run.finish!r}) {said}, where the text cannot end."
         return "ended early", sentence, why
-    reason = stopped or (
+    reason_of_end = stopped or (
         f"it stopped for {run.finish!r}" if run.finish else "the log does not say why"
     )
     return (
         "cut",
-        f"all that was written is allowed, but the text is not complete ({reason}) {said}.",
+        f"all that was written is allowed, but the text is not complete ({reason_of_end}) {said}.",
         None,
     )
 
 
 def _masked(
-    machine: TokenMachine, judged: JudgedRun, text: str | None, budget: Budget | None
+    reading: RunReading, reason: RunReading, budget: Budget | None
 ) -> tuple[str, Explanation | TextExplanation | None]:
     """The first masked token or byte, in a sentence, with its explanation."""
+    judged, text = reading.judged, reading.text
     token = judged.rest[0] if judged.rest else None
     if text is None or judged.byte is None:
-        after = f"after {counted(len(judged.ids), 'token')}, {_tail(shown_bytes(judged.data))}"
+        after = f"after {counted(len(judged.ids), 'token')}, {tail(shown_bytes(judged.data))}"
         sentence = f"token {len(judged.ids)} (id {token}) would have been masked, {after}."
-        return sentence, None if token is None else _explained(machine, judged, token, budget)
+        return sentence, None if token is None else _explained(reason, token, budget)
     data = text.encode()
     before = data[: judged.byte].decode(errors="ignore")
     place = f"byte {judged.byte} of the text, in {shown(text[len(before) : len(before) + 1])}"
-    after = f"after {_tail(before)}" if before else "at its start"
+    after = f"after {tail(before)}" if before else "at its start"
     if token is not None and judged.certain:
         return (
             f"{place}, is not allowed {after}: only the token {token} could stand there, and it "
             "would have been masked.",
-            _explained(machine, judged, token, budget),
+            _explained(reason, token, budget),
         )
-    why = _text_explained(machine, data, judged.byte)
+    why = _text_explained(reason.machine, data, judged.byte)
     if why is None and token is not None:
-        return f"{place}, is not allowed {after}.", _explained(machine, judged, token, budget)
+        return f"{place}, is not allowed {after}.", _explained(reason, token, budget)
     if why is None:
         return (
             f"{place}, cannot be written {after}: no token of this vocabulary goes on with it.",
@@ -179,13 +143,12 @@ def _masked(
     )
 
 
-def _explained(
-    machine: TokenMachine, judged: JudgedRun, token: int, budget: Budget | None
-) -> Explanation:
+def _explained(reading: RunReading, token: int, budget: Budget | None) -> Explanation:
+    judged = reading.judged
     history = History(judged.states, judged.ids)
     return explain(
-        machine, judged.state, token, text=judged.data, history=history, budget=budget
-    )  # fmt: skip
+        reading.machine, judged.state, token, text=judged.data, history=history, budget=budget
+    )
 
 
 def _text_explained(machine: TokenMachine, data: bytes, byte: int) -> TextExplanation | None:
@@ -199,25 +162,27 @@ def _text_explained(machine: TokenMachine, data: bytes, byte: int) -> TextExplan
     return why if why.stage == "constraint" and why.byte_offset == byte else None
 
 
-def reasoning_of(run: ServerRun, machine: TokenMachine, judged: JudgedRun, text: str | None) -> str:
-    """The sentence on masked reasoning; empty if something else is masked.
-
-    Args:
-        run, machine, judged, text: As in `outcome_of`.
-    """
+def reasoning_of(run: ServerRun, reading: RunReading) -> str:
+    """The sentence on masked reasoning; empty if something else is masked."""
+    machine, judged = reading.machine, reading.judged
     vocabulary = machine.vocabulary
     named = vocabulary.special.get(judged.rest[0], "") if judged.rest else ""
+    content = reading.text if reading.text is not None else run.text or ""
     if marker_of(named):
-        return f"{shown(named)} is a marker of reasoning: {_NO_PARSER}"
-    content = text if text is not None else run.text or ""
+        said = f"{shown(named)} is a marker of reasoning: {no_parser(run)}"
+        if marker_of(named) in HARMONY and not parser_is_on(run):
+            said += f" The constraint must begin after {HARMONY_FINAL}."
+        return said
     reasoning = reasoning_in(content)
-    if reasoning is None:
+    if reasoning is None or reading.identified.mark:
         return ""
     far = len(judged.data) if judged.byte is None else judged.byte
-    if far >= content.encode().index(reasoning.marker.encode()) + len(reasoning.marker.encode()):
+    marker = reasoning.marker.encode()
+    at = content.encode().find(marker)
+    if reasoning.marker != HARMONY_FINAL and far >= at + len(marker):
         return ""  # The constraint allows the marker.
     where = "begins with" if reasoning.begins else "holds"
-    said = f"The text {where} {shown(reasoning.marker)}, a marker of reasoning: {_NO_PARSER}"
+    said = f"The text {where} {shown(reasoning.marker)}, a marker of reasoning: {no_parser(run)}"
     if reasoning.answer is None:
         return f"{said} The reasoning does not end."
     answer = reasoning.answer.encode()
@@ -228,10 +193,55 @@ def reasoning_of(run: ServerRun, machine: TokenMachine, judged: JudgedRun, text:
     return f"{said} The answer after it is allowed{'' if whole else ', but not complete'}."
 
 
-_NO_PARSER: Final = (
-    "the model reasoned in the content, and the constraint speaks about the answer alone. Turn the "
-    "server's reasoning parser on (vLLM and SGLang: --reasoning-parser), or the reasoning off."
-)
+HARMONY: Final = ("<|channel|>analysis<|message|>", HARMONY_FINAL)
+
+
+def doubled(reading: RunReading) -> str:
+    """A sentence on a run in which everything stands twice; empty for any other run."""
+    said = (
+        "What was written before it stands there twice, and so does more of the text: each token "
+        "was "
+        "written twice, or the machine of the constraint was advanced twice, as servers with "
+        "asynchronous scheduling have done. The fault is the server's."
+    )
+    ids = reading.identified.ids
+    if reading.text is None:
+        pairs = list(zip(ids[::2], ids[1::2], strict=False))
+        same = sum(first == second for first, second in pairs)
+        return said if len(pairs) >= _FEWEST_PAIRS and same >= 0.8 * len(pairs) else ""
+    text = reading.text
+    repeats = [match[1] for match in _REPEATED.finditer(text) if len(set(match[1])) > 1]
+    begins = reading.judged.byte is not None and any(
+        text.encode()[: reading.judged.byte].endswith(piece)
+        for size in range(2, 20)
+        if len(piece := text.encode()[reading.judged.byte :][:size]) == size
+    )
+    return said if begins and len(repeats) >= _FEWEST_PAIRS else ""
+
+
+_REPEATED: Final = re.compile(r"(.{2,24}?)\1", re.DOTALL)
+_FEWEST_PAIRS: Final = 3
+
+
+def fenced(reading: RunReading) -> str:
+    """A sentence on a code fence where the constraint begins; empty where there is none."""
+    judged, text = reading.judged, reading.text
+    rest = judged.rest if text is None else ()
+    vocabulary = reading.machine.vocabulary
+    after = vocabulary.written(rest[:4]) if rest and max(rest[:4]) < len(vocabulary) else b""
+    if text is not None:
+        after = text.encode()[judged.byte or 0 :]
+    if judged.ids or judged.byte or not after.startswith(b"```"):
+        return ""
+    said = "The answer is in a code fence, as models write it that nothing constrains"
+    if reading.identified.mark:
+        return (
+            f"{said}: the constraint begins after {reading.identified.mark}, and the tokens there "
+            "were not masked. Servers that draft tokens (speculative decoding) or schedule ahead "
+            "have "
+            "written the first ones without a mask."
+        )
+    return f"{said}: the constraint was not in force."
 
 
 def taken_off(run: ServerRun, machine: TokenMachine, identified: IdentifiedRun) -> tuple[str, ...]:
@@ -251,8 +261,8 @@ def taken_off(run: ServerRun, machine: TokenMachine, identified: IdentifiedRun) 
     if read.num_bytes < len(text) or not machine.is_final(read.states[-1]):
         return ()
     return (
-        f"The text that the server returned, {_tail(run.text)}, is allowed. The tokens of the log "
-        f"write {_tail(shown_bytes(data))}: a mask is over what tokens write, before the server "
+        f"The text that the server returned, {tail(run.text)}, is allowed. The tokens of the log "
+        f"write {tail(shown_bytes(data))}: a mask is over what tokens write, before the server "
         "takes anything off.",
     )
 
@@ -262,12 +272,12 @@ def shown_bytes(data: bytes) -> str:
     return data.decode(errors="replace")
 
 
-def _tail(text: str) -> str:
+def tail(text: str) -> str:
     """The end of a text, in quotes; much white space is only counted."""
     shorter = text.rstrip()
     if len(text) - len(shorter) >= _TAIL:
         return (
-            f"{_tail(shorter)} and {counted(len(text) - len(shorter), 'character')} of white space"
+            f"{tail(shorter)} and {counted(len(text) - len(shorter), 'character')} of white space"
         )
     return repr(text) if len(text) <= _TAIL else f"…{text[-_TAIL:]!r}"
 

@@ -11,6 +11,8 @@ Nothing here needs torch: the session that shows a run is made on first use.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, cast
@@ -25,19 +27,38 @@ from explorer.budget import Budget, Meter
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import BudgetExceeded, ExplorerError
 from explorer.languages.constraint import Constraint
+from explorer.languages.engines.reading import (
+    TITLES,
+    engine_name,
+    engine_vocabulary,
+    remarks_of,
+)
 from explorer.languages.schema.diagnosis.remedies import LOOP_REMEDIES
-from explorer.servers.following import IdentifiedRun, JudgedRun, follow_named, identify
-from explorer.servers.run import MOST_FREE_DEPTH, RequestedConstraint, ServerRun
+from explorer.servers.ends import min_tokens_said, with_ends
+from explorer.servers.following import IdentifiedRun, JudgedRun, follow_named, identify, own_split
+from explorer.servers.reasoning import (
+    line_breaks_after,
+    misfits,
+    parser_is_on,
+    setting_of,
+    where_it_went,
+)
+from explorer.servers.request import MOST_FREE_DEPTH, TGI_BLANK, RequestedConstraint
+from explorer.servers.run import ServerRun
 from explorer.servers.scheduler import settings_that_take
 from explorer.servers.sentences import (
     ENDED,
     RunOutcome,
+    RunReading,
+    doubled,
+    fenced,
     outcome_of,
     reasoning_of,
     shown_bytes,
     taken_off,
 )
 from explorer.tokens.machine import TokenMachine
+from explorer.tokens.walks.tokenizations import read_tokenizations
 from explorer.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -142,6 +163,7 @@ def session_of(
     vocabulary: Vocabulary,
     constraint: Constraint | TokenMachine | None = None,
     *,
+    engine: str | None = None,
     budget: Budget | None = None,
 ) -> Session:
     """The session of a run: its ids under the constraint of its request, without a model.
@@ -150,31 +172,28 @@ def session_of(
         run: The run.
         vocabulary: The tokens of the model that wrote it.
         constraint: The constraint of the text; default that of the request.
+        engine: The engine that reads the request's schema: ``"xgrammar"``, ``"llguidance"``,
+            ``"outlines"``, or ``"none"`` for what JSON Schema says; default the server's.
         budget: Limits for compiling it.
 
     Raises:
         ExplorerError: The run is of another tokenizer, or has no ids and cannot be split; or the
             constraint is not usable.
     """
-    identified, wanted = identified_run(run, vocabulary, constraint)
-    requested = run.requested if constraint is None else None
-    machine = _machine(wanted, vocabulary, requested, budget)
-    try:
-        identified, judged = follow_named(identified, machine, budget)
-    except BudgetExceeded as error:  # Of a part that was left until a text came to it.
-        if requested is None:
-            raise
-        raise requested.unusable(error) from error
-    return _session(run, machine, judged, _log_probs(identified), budget)
+    read, _, _ = _readings(run, vocabulary, constraint, engine, budget)
+    return _session(run, read.machine, read.judged, _log_probs(read.identified), budget)
 
 
 def identified_run(
-    run: ServerRun, vocabulary: Vocabulary, constraint: Constraint | TokenMachine | None = None
-) -> tuple[IdentifiedRun, Constraint | TokenMachine | None]:
-    """The tokens or the text of a run, and its constraint.
+    run: ServerRun, vocabulary: Vocabulary, constraint: Constraint | TokenMachine | None = None,
+    engine: str | None = None,
+) -> tuple[
+    IdentifiedRun, Constraint | TokenMachine | None, RequestedConstraint | None
+]:  # fmt: skip
+    """The tokens or the text of a run, its constraint, and the request for it.
 
     Args:
-        run, vocabulary, constraint: As in `session_of`.
+        run, vocabulary, constraint, engine: As in `session_of`.
 
     Raises:
         ExplorerError: As in `session_of`.
@@ -188,12 +207,86 @@ def identified_run(
             evidence={"run": run.place},
         )
     identified = identify(run, vocabulary)
-    if constraint is None and run.requested is not None:
-        constraint = run.requested.constraint(_depth(identified, vocabulary), vocabulary)
-    return identified, constraint
+    requested = run.requested if constraint is None else None
+    if requested is not None:
+        if engine is not None:
+            own = None if requested.pattern == TGI_BLANK else requested.pattern
+            requested = replace(requested, engine=engine_name(engine), pattern=own)
+        constraint, requested = _as_read(requested, _depth(identified, vocabulary), vocabulary)
+    return identified, constraint, requested
+
+
+def _as_read(
+    requested: RequestedConstraint, depth: int, vocabulary: Vocabulary
+) -> tuple[Constraint, RequestedConstraint]:
+    """A constraint as its engine reads it; of a schema that the engine refuses, the schema's
+    own."""
+    try:
+        return requested.constraint(depth, vocabulary), requested
+    except ExplorerError as error:
+        if not requested.engine or "pointer" not in error.evidence:
+            raise
+        plain = replace(requested, engine="", pattern=None)
+        made = plain.constraint(depth, vocabulary)
+        why = error.message.partition("\n")[2]
+        note = f"{TITLES[requested.engine]} takes no such schema; it is judged by itself. {why}"
+        return made, replace(plain, notes=(*plain.notes, note))
 
 
 _RUN: Final = "Give a run that read_runs(path) or runs_of(data) has read, such as their first."
+
+
+def _readings(
+    run: ServerRun, vocabulary: Vocabulary, constraint: Constraint | TokenMachine | None,
+    engine: str | None, budget: Budget | None,
+) -> tuple[RunReading, RunReading | None, RequestedConstraint | None]:  # fmt: skip
+    """A run under its constraint as the engine reads it, and as the schema has it.
+
+    The second is ``None`` where both are the same.
+    """
+    identified, wanted, requested = identified_run(run, vocabulary, constraint, engine)
+    read = _read(wanted, identified, vocabulary, requested, budget)
+    if requested is None or not requested.engine:
+        return read, None, requested
+    plain = replace(requested, engine="", compact=False, pattern=None)
+    schema = plain.constraint(_depth(identified, vocabulary), vocabulary)
+    if schema == wanted:
+        return read, None, requested
+    try:
+        return read, _read(schema, identified, vocabulary, plain, budget), requested
+    except ExplorerError:
+        return read, None, requested  # Its automaton is too large; the engine's is not.
+
+
+def _read(
+    constraint: Constraint | TokenMachine | None, identified: IdentifiedRun, vocabulary: Vocabulary,
+    requested: RequestedConstraint | None, budget: Budget | None,
+) -> RunReading:  # fmt: skip
+    read = _follow(constraint, identified, vocabulary, requested, budget)
+    token = read.judged.rest[0] if read.judged.rest else None
+    if requested is None or not requested.engine or token not in vocabulary.special:
+        return read
+    if requested.kind not in ("json", "json_object"):
+        return read
+    other = engine_vocabulary(vocabulary, requested.engine)
+    if other is vocabulary:
+        return read
+    # xgrammar reads the name of a control token as text, so that it may stand inside a string.
+    named = _follow(constraint, identified, other, requested, budget)
+    return named if len(named.judged.ids) > len(read.judged.ids) else read
+
+
+def _follow(
+    constraint: Constraint | TokenMachine | None, identified: IdentifiedRun, vocabulary: Vocabulary,
+    requested: RequestedConstraint | None, budget: Budget | None,
+) -> RunReading:  # fmt: skip
+    machine = _machine(constraint, vocabulary, requested, budget)
+    try:
+        return RunReading(machine, *follow_named(identified, machine, budget))
+    except BudgetExceeded as error:  # Of a part that was left until a text came to it.
+        if requested is None:
+            raise
+        raise requested.unusable(error) from error
 
 
 def verdict_of(
@@ -201,68 +294,184 @@ def verdict_of(
     vocabulary: Vocabulary,
     constraint: Constraint | TokenMachine | None = None,
     *,
+    engine: str | None = None,
     budget: Budget | None = None,
 ) -> RunVerdict:
     """Check a run against its constraint.
 
     Args:
-        run, vocabulary, constraint, budget: As in `session_of`.
+        run, vocabulary, constraint, engine, budget: As in `session_of`.
 
     Raises:
         ExplorerError: As in `session_of`; or there is no constraint.
     """
     run = instance("run", run, ServerRun, "a run of a server", remedy=_RUN)
-    if constraint is None and run.requested is None and not run.failed:
-        raise ExplorerError(
-            f"{run.place}: {run.elsewhere}"
-            if run.elsewhere
-            else f"{run.place}: the request asks for no constraint that is known here.",
-            remedy="Give one: --regex, --json-schema, --grammar or --choice"
-            + ("." if run.elsewhere else "; or keep the request beside the response."),
-            evidence={"run": run.place},
-        )
-    identified, wanted = identified_run(run, vocabulary, constraint)
-    requested = run.requested if constraint is None else None
-    machine = _machine(wanted, vocabulary, requested, budget)
-    try:
-        identified, judged = follow_named(identified, machine, budget)
-    except BudgetExceeded as error:  # Of a part that was left until a text came to it.
-        if requested is None:
-            raise
-        raise requested.unusable(error) from error
-    notes = [*run.notes, *identified.notes]
+    vocabulary = instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
+    if constraint is None and not run.failed and (run.requested is None or _has_no_text(run)):
+        raise _no_constraint(run)
+    vocabulary, ends = with_ends(run, vocabulary)
+    read, of_schema, requested = _readings(run, vocabulary, constraint, engine, budget)
+    machine, judged = read.machine, read.judged
+    notes = [*run.notes, *read.identified.notes, *ends]
     if requested is not None:
-        notes += requested.notes
-    notes += machine.report.warnings
+        notes += [*requested.notes, *_of_engine(run, requested, engine)]
+    notes += [each for each in machine.report.warnings if _matters(each, read)]
     if judged.unspelled is not None:
         notes.append(
             f"No tokens of this vocabulary write byte {judged.unspelled} of the text, so it was "
             "judged by its bytes alone. Is it the tokenizer of the model that wrote it?"
         )
-    outcome, sentence, why = outcome_of(run, machine, judged, identified.text, budget)
+    gone = _where_it_went(run, read) if read.identified.is_empty else None
+    if gone is not None:
+        outcome, sentence = cast("tuple[RunOutcome, str]", gone)
+        return RunVerdict(
+            run, machine, judged, outcome, None, sentence, tuple(dict.fromkeys(notes))
+        )
+    outcome, sentence, why = outcome_of(run, read, of_schema, budget)
     loops: tuple[Trap, ...] = ()
     if not (outcome == "whole" and run.finish in ENDED) and outcome != "ended early":
         found_loops = run_loops(machine, judged.ids, judged.states)
-        loops = tuple(_in_requests_words(loop, requested) for loop in found_loops)
+        loops = tuple(_in_requests_words(loop, run, requested) for loop in found_loops)
     if outcome == "masked":
-        said = reasoning_of(run, machine, judged, identified.text)
-        sentence = f"{sentence} {said}".rstrip()
-        notes += taken_off(run, machine, identified)
-        notes += _settings(wanted, identified, judged, vocabulary, budget)
+        sentence = " ".join(filter(None, (sentence, *_causes(run, read))))
+        notes += taken_off(run, machine, read.identified)
+        notes += _settings(run, wanted_of(read), read, budget)
+    notes += misfits(run, masked=outcome in ("masked", "ended early"))
+    if of_schema is not None:
+        notes += _differences(run, read, of_schema, requested, why, budget)
     return RunVerdict(
-        run, machine, judged, outcome, why, sentence, tuple(notes), loops, _log_probs(identified)
+        run,
+        machine,
+        judged,
+        outcome,
+        why,
+        sentence,
+        tuple(dict.fromkeys(notes)),
+        loops,
+        _log_probs(read.identified),
     )
 
 
-def _settings(
-    constraint: Constraint | TokenMachine | None, identified: IdentifiedRun, judged: JudgedRun,
-    vocabulary: Vocabulary, budget: Budget | None,
-) -> list[str]:  # fmt: skip
-    """A sentence for each setting of a server that would accept the first masked token."""
-    if not isinstance(constraint, Constraint) or identified.text is not None:
+def _has_no_text(run: ServerRun) -> bool:
+    """Whether nothing was written of which the constraint could speak, for an unknown reason."""
+    nothing = run.text is None and not run.tokens and bool(run.elsewhere)
+    return nothing and where_it_went(run, fits=False, whole=False) is None
+
+
+def _no_constraint(run: ServerRun) -> ExplorerError:
+    if run.requested is not None:
+        return ExplorerError(
+            f"{run.place}: {run.elsewhere}",
+            remedy="Leave it out: nothing was written that could be explained; the server's own "
+            "log may say why.",
+            evidence={"run": run.place},
+        )
+    return ExplorerError(
+        f"{run.place}: {run.elsewhere}"
+        if run.elsewhere
+        else f"{run.place}: the request asks for no constraint that is known here.",
+        remedy="Give one: --regex, --json-schema, --grammar or --choice"
+        + ("." if run.elsewhere else "; or keep the request beside the response."),
+        evidence={"run": run.place},
+    )
+
+
+def _where_it_went(run: ServerRun, read: RunReading) -> tuple[str, str] | None:
+    """The outcome and the sentence for a run without an answer; ``None`` for any other run."""
+    machine, reasoning = read.machine, (run.reasoning or "").strip()
+    data = reasoning.encode()
+    there = read_tokenizations(machine, data, own_split(reasoning, machine.vocabulary))
+    fits = bool(data) and there.num_bytes == len(data)
+    return where_it_went(run, fits=fits, whole=fits and machine.is_final(there.states[-1]))
+
+
+def _causes(run: ServerRun, read: RunReading) -> Iterator[str]:
+    """The causes of a masked token that a server's log shows."""
+    judged = read.judged
+    yield reasoning_of(run, read)
+    yield doubled(read)
+    yield fenced(read)
+    if not judged.ids and not judged.byte:
+        data = (read.text or "").encode() or read.machine.vocabulary.written(
+            [token for token in judged.rest if token < len(read.machine.vocabulary)]
+        )
+        yield line_breaks_after(run, data, read.identified.mark)
+    allowed = read.machine.allowed(judged.state)
+    ends = sum(bool(allowed[token]) for token in read.machine.vocabulary.eos_ids)
+    only = bool(ends) and int(allowed.sum()) == ends
+    yield min_tokens_said(run, len(judged.ids), only_the_end=only)
+    if run.asked("ignore_eos") is True and only:
+        yield (
+            "The request has ignore_eos, so the server wrote on where the constraint allows only "
+            "the end."
+        )
+
+
+def _of_engine(run: ServerRun, requested: RequestedConstraint, engine: str | None) -> list[str]:
+    """A sentence on the engine, where the log names no server."""
+    schema = requested.kind in ("json", "json_object", "structural_tag", "tools")
+    if not schema or run.server or engine is not None or not requested.engine:
         return []
-    ids, refused = identified.ids, len(judged.ids)
-    settings = settings_that_take(constraint, ids, refused, vocabulary, budget)
+    return [
+        f"The log names no server; the schema was read as {TITLES[requested.engine]} reads it, the "
+        "default of vLLM, SGLang and TensorRT-LLM. --engine names another, or none."
+    ]
+
+
+def _matters(warning: str, read: RunReading) -> bool:
+    """Whether a warning of the constraint can have decided something of the run."""
+    return "free_depth" not in warning or _depth(read.identified, read.machine.vocabulary) > 7
+
+
+def _differences(
+    run: ServerRun, read: RunReading, of_schema: RunReading, requested: RequestedConstraint | None,
+    why: Explanation | TextExplanation | None, budget: Budget | None,
+) -> list[str]:  # fmt: skip
+    """The difference of an engine's reading and the schema itself on a run, as sentences."""
+    title = TITLES[requested.engine if requested else ""]
+    near = (
+        "" if why is None else next(iter(re.findall(r"Expected by (/\S+?)[. ]", why.paragraph)), "")
+    )
+    here, there = read.stop, of_schema.stop
+    if here == there and read.judged.complete == of_schema.judged.complete:
+        return []
+    if there is not None and (here is None or there < here):
+        _, sentence, other = outcome_of(run, of_schema, None, budget)
+        first = "" if other is None else f" {other.paragraph}"
+        return [f"{title} allows this, your schema does not: {sentence}{first}"]
+    said = remarks_of(wanted_of(read), near, white=_next_byte(read) in b" \t\r\n")
+    if here is not None:
+        return [f"Your schema allows this, and {title} does not. {' '.join(said)}".rstrip()]
+    if of_schema.judged.complete:
+        return [
+            f"Your schema lets the text end here, and {title} does not. {' '.join(said)}".rstrip()
+        ]
+    return [f"{title} lets the text end here, and your schema does not."]
+
+
+def _next_byte(read: RunReading) -> bytes:
+    """The first byte that is masked; a letter where nothing is."""
+    if read.text is not None:
+        return read.text.encode()[read.judged.byte or 0 :][:1] or b"x"
+    rest = [token for token in read.judged.rest[:1] if token < len(read.machine.vocabulary)]
+    return read.machine.vocabulary.written(rest)[:1] or b"x"
+
+
+def wanted_of(read: RunReading) -> Constraint | None:
+    """The constraint of a reading, if its machine has one."""
+    return read.machine.constraint
+
+
+def _settings(
+    run: ServerRun, constraint: Constraint | None, read: RunReading, budget: Budget | None
+) -> list[str]:
+    """A sentence for each setting of a server that would accept the first masked token."""
+    if constraint is None or read.text is not None or parser_is_on(run):
+        return []
+    ids, refused = read.identified.ids, len(read.judged.ids)
+    settings = settings_that_take(
+        constraint, ids, refused, read.machine.vocabulary, run.server, budget
+    )
     return [f"The token would be taken {setting}." for setting in settings]
 
 
@@ -319,21 +528,18 @@ def _depth(identified: IdentifiedRun, vocabulary: Vocabulary) -> int:
     return max(_LEAST_DEPTH, min(most, MOST_FREE_DEPTH))
 
 
-def _in_requests_words(loop: Trap, requested: RequestedConstraint | None) -> Trap:
-    """A loop with the remedy in the words of the request."""
+def _in_requests_words(loop: Trap, run: ServerRun, requested: RequestedConstraint | None) -> Trap:
+    """A loop with the remedy in the words of the server that wrote it."""
     if requested is None or requested.kind not in ("json", "json_object"):
         return loop
     what = cast("Loop", loop.evidence["what"])
     if what == "space":
-        return replace(loop, remedy=_COMPACT)
+        told = setting_of(run, "whitespace")
+        said = f"Forbid it at the server. {told.removesuffix('.')}."
+        return replace(loop, remedy=f'{said} Here, whitespace="compact" is the same.')
     if requested.kind == "json_object":
         return replace(loop, remedy=f"{_NO_BOUND} {LOOP_REMEDIES[what]}")
     return loop
 
-
-_COMPACT: Final = (
-    'Forbid it in the request, with "disable_any_whitespace": true in structured_outputs (vLLM); '
-    'whitespace="compact" does that here.'
-)
 
 _NO_BOUND: Final = "A json_object has no bounds: ask with a schema."

@@ -12,7 +12,7 @@ import explorer
 from explorer import Vocabulary, cli
 from explorer.errors import ExplorerError
 from explorer.servers import explain_line, runs_of, verdict_of
-from explorer.servers.scheduler import scheduled_ids
+from explorer.servers.lines import read_line
 
 PIECES = [
     *(bytes([byte]) for byte in range(256)), b"\n\n", b'{"', b'":', b'"}', b"<tool_call>", b"Hm",
@@ -115,13 +115,11 @@ def test_the_setting_that_would_have_taken_a_token_is_named() -> None:
 
 
 def test_line_breaks_behind_the_reasoning_are_named() -> None:
-    request = {
-        "structured_outputs": {"json": CITY, "disable_any_whitespace": True},
-        "reasoning_parser": "deepseek_r1",
-    }
+    request = {"structured_outputs": {"json": CITY}, "reasoning_parser": "deepseek_r1"}
     verdict = judged(request, ids("Hm", CLOSE, "\n\n", ANSWER, END))
-    assert verdict.outcome == "masked" and verdict.index == 2
-    assert "in the phase answer" in str(verdict)
+    assert verdict.outcome == "masked" and verdict.index == 0
+    assert "The model writes white space after </think>" in str(verdict)
+    assert any("xgrammar does not. It takes no white space" in note for note in verdict.notes)
 
 
 def test_calls_are_held_against_the_markup_of_the_parser() -> None:
@@ -153,7 +151,8 @@ LINES = {
 
 @pytest.mark.parametrize("line", LINES)
 def test_a_line_is_read(line: str) -> None:
-    assert scheduled_ids(line) == LINES[line]
+    read = read_line(line)
+    assert (read.request, read.ids) == LINES[line]
 
 
 def test_a_line_says_where_its_token_is_allowed() -> None:

@@ -22,7 +22,7 @@ from explorer.servers import (
     session_of,
     verdict_of,
 )
-from explorer.servers.sentences import MARKERS, reasoning_in
+from explorer.servers.reasoning import MARKERS, reasoning_in
 from tests.servers.fixtures import PERSON
 from tests.servers.logs import FOLDER, chat, runs, vocabulary
 
@@ -54,9 +54,9 @@ def test_the_loop_of_a_run_is_named_with_its_setting(
 
 
 def test_the_setting_of_the_request_ends_the_loop() -> None:
-    compact = {"structured_outputs": {"json": PERSON, "disable_any_whitespace": True}}
+    compact = {"structured_outputs": {"json": PERSON}, "disable_any_whitespace": True}
     verdict = verdict_of(runs(chat('{"name":' + " " * 200, compact, "length"))[0], vocabulary())
-    assert (verdict.outcome, verdict.byte, verdict.loops) == ("masked", 8, ())
+    assert (verdict.outcome, verdict.byte, verdict.loops) == ("masked", 9, ())
 
 
 def test_a_run_that_ended_is_in_no_loop() -> None:

@@ -73,6 +73,6 @@ def test_the_token_that_broke_it_and_the_setting_are_named(
 
 
 def test_with_the_setting_the_same_tokens_are_whole() -> None:
-    tokens = ids("Hm", "</think>", "\n\n", ANSWER, "</s>")
+    tokens = ids("Hm", "</think>", ANSWER, "</s>")
     assert judged(tokens, reasoning_parser="qwen3").outcome == "whole"
     assert judged(tokens).outcome == "masked"

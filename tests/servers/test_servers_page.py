@@ -10,7 +10,9 @@ import pytest
 import explorer
 from explorer.files import MOST_VALUES
 from explorer.servers import format_names
+from explorer.servers.phases import REASONING_PARSERS, TOOL_PARSERS, UNREAD_PARSERS
 from explorer.servers.reading import MOST_BYTES, MOST_TOKENS
+from explorer.servers.settings import SERVERS
 from tests.servers.logs import vocabulary
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,3 +31,11 @@ def test_the_page_names_every_format_and_limit() -> None:
     assert all(name in PAGE for name in format_names())
     assert f"{MOST_VALUES:,}" in PAGE and f"{MOST_TOKENS:,}" in PAGE
     assert f"{MOST_BYTES // 2**20} MB" in PAGE
+
+
+def test_the_page_names_every_parser_and_setting() -> None:
+    for names in (TOOL_PARSERS, UNREAD_PARSERS, REASONING_PARSERS):
+        assert all(f"`{name}`" in PAGE for name in names)
+    for server in SERVERS.values():
+        flags = re.findall(r"--[a-z-]+", f"{server.whitespace} {server.reasoning}")
+        assert all(flag in PAGE for flag in flags), (server.title, flags)

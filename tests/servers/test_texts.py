@@ -116,17 +116,20 @@ def test_a_word_that_the_request_names_is_no_violation(
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("log", LOGS, ids=lambda log: log.__name__)
 def test_json_without_white_space_is_no_violation(name: str, log: Log) -> None:
-    request = {"structured_outputs": {"json": PERSON, "disable_any_whitespace": True}}
+    request = {"structured_outputs": {"json": PERSON}, "disable_any_whitespace": True}
     good, bad = '{"name":"Ada","age":3}', '{"name": "Ada","age":3}'
-    assert verdict_of(run_of(log(good, request, vocabulary(name))), vocabulary(name)).allowed
-    verdict = verdict_of(run_of(log(bad, request, vocabulary(name))), vocabulary(name))
+    run = run_of(log(good, request, vocabulary(name)))
+    assert verdict_of(run, vocabulary(name), engine="none").allowed
+    run = run_of(log(bad, request, vocabulary(name)))
+    verdict = verdict_of(run, vocabulary(name), engine="none")
     assert (verdict.outcome, verdict.byte) == ("masked", 8)
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("log", LOGS, ids=lambda log: log.__name__)
 def test_white_space_is_as_the_pattern_of_a_request_says(name: str, log: Log) -> None:
-    request = {"structured_outputs": {"json": PERSON, "whitespace_pattern": "[ ]?"}}
+    asked = {"json": PERSON, "whitespace_pattern": "[ ]?", "backend": "outlines"}
+    request = {"structured_outputs": asked}
     good, bad = '{"name": "Ada", "age":3}', '{"name":  "Ada","age":3}'
     assert verdict_of(run_of(log(good, request, vocabulary(name))), vocabulary(name)).allowed
     verdict = verdict_of(run_of(log(bad, request, vocabulary(name))), vocabulary(name))
@@ -224,7 +227,8 @@ def test_a_text_that_conforms_is_never_a_violation(
     name: str, asked: tuple[dict[str, Any], str], log: Log
 ) -> None:
     request, text = asked
-    verdict = verdict_of(run_of(log(text, request, vocabulary(name))), vocabulary(name))
+    run = run_of(log(text, request, vocabulary(name)))
+    verdict = verdict_of(run, vocabulary(name), engine="none")
     assert verdict.outcome == "whole", (text, str(verdict))
     assert verdict.session.text == text
 
@@ -267,7 +271,8 @@ def test_a_text_that_conforms_is_never_a_violation_with_many_texts(
     name: str, asked: tuple[dict[str, Any], str], log: Log
 ) -> None:
     request, text = asked
-    verdict = verdict_of(run_of(log(text, request, vocabulary(name))), vocabulary(name))
+    run = run_of(log(text, request, vocabulary(name)))
+    verdict = verdict_of(run, vocabulary(name), engine="none")
     assert verdict.outcome == "whole", (text, str(verdict))
 
 

@@ -100,8 +100,8 @@ REQUESTS: list[tuple[dict[str, Any], str, str]] = [
     ({"sampling_params": {"json_schema": json.dumps(PERSON)}}, '{"name": "", "age": 0}', "0"),
     ({"parameters": {"grammar": {"type": "json", "value": PERSON}}}, '{"name":"","age":1}', "1"),
     ({"parameters": {"grammar": {"type": "regex", "value": "[a-c]+"}}}, "abc", "abd"),
-    ({"structured_outputs": {"json": PERSON, "disable_any_whitespace": True}},
-     '{"name":"A","age":3}', '{"name": "A", "age": 3}'),
+    ({"structured_outputs": {"json": PERSON}, "disable_any_whitespace": True},
+     '{"name": "A", "age": 3}', '{"name":"A","age":3}'),
 ]  # fmt: skip
 
 

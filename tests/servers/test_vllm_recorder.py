@@ -26,7 +26,7 @@ import torch
 
 import explorer
 from explorer.servers import read_runs, session_of, verdict_of, vllm_recorder
-from explorer.servers.own_interfaces import KIND, VERSION
+from explorer.servers.formats import KIND, VERSION
 from explorer.servers.vllm_recorder import RequestRecorder, RunRecorder
 
 SOURCE = Path(vllm_recorder.__file__)

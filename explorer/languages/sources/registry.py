@@ -44,7 +44,8 @@ _BUILT_IN: Final = {
     "phases.structural": ("structural tag",),
     **dict.fromkeys(
         ("sources.algebra", "sources.imported", "sources.detokenized", "grammar.bounded",
-         "stages.staged", "phases.phase", "phases.markup", "tools.source"),
+         "stages.staged", "phases.phase", "phases.markup", "tools.source",
+         "engines.source"),
         (),
     ),
 }  # fmt: skip

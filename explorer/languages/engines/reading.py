@@ -1,0 +1,90 @@
+"""A constraint under another engine: its JSON Schemas are replaced by the engine's reading of
+them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import Final
+
+from explorer.automata.tree.nodes import Source
+from explorer.errors import ConstraintError
+from explorer.languages.constraint import Constraint
+from explorer.languages.engines.source import ENGINES, EngineSchema
+from explorer.languages.schema.source import JsonSchema
+from explorer.vocabulary import Vocabulary
+
+TITLES: Final = {"xgrammar": "xgrammar", "llguidance": "llguidance", "outlines": "Outlines", "": ""}
+"""The names of the engines as they are written."""
+
+
+def engine_name(name: str) -> str:
+    """A name of an engine; empty for none of them.
+
+    Raises:
+        ConstraintError: There is no such engine here.
+    """
+    if name == "none":
+        return ""
+    if name not in TITLES or not name:
+        raise ConstraintError(
+            f"{name!r} is not an engine that is read here.",
+            remedy="Give xgrammar, llguidance, outlines, or none for JSON Schema itself.",
+        )
+    return name
+
+
+def as_engine(constraint: Constraint, engine: str) -> Constraint:
+    """A constraint whose JSON Schemas are read as an engine reads them.
+
+    Args:
+        engine: A name of `TITLES`.
+    """
+    made = _read(constraint.source, engine)
+    return constraint if made is constraint.source else Constraint(made)
+
+
+def _read(source: Source, engine: str) -> Source:
+    if isinstance(source, JsonSchema) and not source.remotes:
+        if engine in ENGINES:
+            options = source.options
+            compact = options.whitespace == "compact" and options.whitespace_pattern is None
+            made = EngineSchema(source.schema, engine, compact, options.whitespace_pattern)
+            made.remarks  # noqa: B018 - It is drawn here, so that its errors come here.
+            return made
+        return source
+    below = tuple(_read(child, engine) for child in source.children)
+    same = all(new is old for new, old in zip(below, source.children, strict=True))
+    return source if same else source.with_children(below)
+
+
+@lru_cache(maxsize=4)
+def engine_vocabulary(vocabulary: Vocabulary, engine: str) -> Vocabulary:
+    """A vocabulary as an engine has it: xgrammar reads the names of control tokens as their
+    text."""
+    if engine != "xgrammar":
+        return vocabulary
+    named = tuple(
+        vocabulary.special[token].encode() or None
+        if data is None and token in vocabulary.special and token not in vocabulary.eos_ids
+        else data
+        for token, data in enumerate(vocabulary.tokens)
+    )
+    return replace(vocabulary, tokens=named, empty_ids=frozenset())
+
+
+def remarks_of(constraint: Constraint | None, near: str = "", *, white: bool = False) -> list[str]:
+    """Sentences on the parts of a constraint that an engine reads in its own way.
+
+    Args:
+        near: A pointer: the remarks on it and on what is around it come alone, if there are some.
+        white: Whether it is about white space.
+    """
+    waiting = [] if constraint is None else [constraint.source]
+    told: list[tuple[str, str]] = []
+    for source in waiting:  # The list grows while it is read.
+        if isinstance(source, EngineSchema):
+            told += [each for each in source.remarks if ("white space" in each[1]) is white]
+        waiting += source.children
+    close = [each for each in told if near.startswith(each[0])]
+    return list(dict.fromkeys(said for _, said in (close or told)))

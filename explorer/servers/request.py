@@ -1,0 +1,326 @@
+"""The constraint of a request: a table of the places where servers look for one.
+
+A row of `PLACES` is a path into the request and the kind of constraint that stands there. Keys and
+kinds hold for every server, because servers accept each other's keys.
+
+A schema is read as the server's engine reads it (`explorer.languages.engines`): xgrammar under
+vLLM, SGLang and TensorRT-LLM, Outlines under TGI. Of no engine, it means what JSON Schema says,
+members in the order of the schema and any white space between the tokens of JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, cast
+
+from explorer.errors import ConstraintError, ExplorerError
+from explorer.languages.constraint import Constraint, choice, regex
+from explorer.languages.engines.reading import as_engine
+from explorer.languages.grammar.functions import grammar
+from explorer.languages.schema.source import json_schema
+from explorer.servers.log import LogPlace, owners_of
+from explorer.servers.phases import asks_for_calls, tag_constraint, tools_constraint
+from explorer.servers.settings import SERVERS
+from explorer.vocabulary import Vocabulary
+
+MOST_FREE_DEPTH: Final = 8
+"""The greatest depth of values that a schema leaves free; see `explorer.json_schema`."""
+
+_OWN_CONSTRAINT: Final = (
+    "Give the constraint yourself: --regex, --json-schema, --grammar or --choice."
+)
+
+_ANY_OBJECT: Final = r"""
+root   ::= ws object ws
+object ::= "{" ws ( member ( ws "," ws member )* ws )? "}"
+member ::= string ws ":" ws value
+array  ::= "[" ws ( value ( ws "," ws value )* ws )? "]"
+value  ::= object | array | string | number | "true" | "false" | "null"
+string ::= "\"" ( [^"\\\x00-\x1F] | "\\" ( ["\\/bfnrt] | "u" [0-9a-fA-F]{4} ) )* "\""
+number ::= "-"? ( "0" | [1-9] [0-9]* ) ( "." [0-9]+ )? ( [eE] [+-]? [0-9]+ )?
+"""
+
+
+@dataclass(frozen=True)
+class RequestedConstraint:
+    """The constraint that a request puts on the text.
+
+    Args:
+        place: The key that names it, with its value.
+        kind: ``"json"``, ``"json_object"``, ``"regex"``, ``"choice"``, ``"grammar"``,
+            ``"structural_tag"`` or ``"tools"``.
+        compact: Whether the server forbids white space between the tokens of JSON.
+        pattern: The white space that is asked for there, as a regular expression; only Outlines
+            reads it.
+        notes: The parts that are not followed, as sentences.
+        engine: The engine that reads it, a name of `explorer.languages.engines`; empty for none.
+    """
+
+    place: LogPlace
+    kind: str
+    compact: bool = False
+    pattern: str | None = None
+    notes: tuple[str, ...] = field(default=())
+    engine: str = ""
+
+    def constraint(self, depth: int = 3, vocabulary: Vocabulary | None = None) -> Constraint:
+        """The constraint, as the engine reads it.
+
+        Args:
+            depth: The nesting depth of values that a schema leaves free, at most `MOST_FREE_DEPTH`.
+            vocabulary: The tokens of the model: names of its control tokens mean these tokens.
+
+        Raises:
+            DamagedFile: The value does not fit its key.
+            ConstraintError: It is not usable; the place in the log is named.
+        """
+        try:
+            made = self._made(depth, vocabulary)
+            return as_engine(made, self.engine) if self.engine else made
+        except ExplorerError as error:
+            if "place" in error.evidence:
+                raise
+            raise self.unusable(error) from error
+
+    def _made(self, depth: int, vocabulary: Vocabulary | None) -> Constraint:
+        place = self.place
+        match self.kind:
+            case "structural_tag":
+                return tag_constraint(place, vocabulary)
+            case "tools":
+                return tools_constraint(place, vocabulary)
+            case "regex":
+                return regex(place.text())
+            case "choice":
+                return choice([entry.text() for entry in place.entries("a list of texts")])
+            case "grammar":
+                # vLLM's rule: GBNF writes "::=", Lark a colon.
+                return grammar(place.text(), "gbnf" if "::=" in place.text() else "lark")
+            case "json_object" if self.engine:
+                return self._of_schema({"type": "object"}, depth)
+            case "json_object":
+                spaces = '""' if self.compact else "[ \\t\\n\\r]*"
+                return grammar(_ANY_OBJECT + f"ws     ::= {spaces}\n")
+            case _:
+                return self._of_schema(place.value, depth)
+
+    def _of_schema(self, value: object, depth: int) -> Constraint:
+        if not isinstance(value, dict | str | bool):
+            raise self.place.wrong("a JSON Schema, an object or its text")
+        return json_schema(
+            cast("Mapping[str, object] | bool | str", value),
+            whitespace="compact" if self.compact or self.pattern is not None else "flexible",
+            whitespace_pattern=self.pattern,
+            strict=False,
+            free_depth=min(depth, MOST_FREE_DEPTH),
+        )
+
+    def unusable(self, error: ExplorerError) -> ConstraintError:
+        """The error for a constraint that could not be built.
+
+        Args:
+            error: The error of building it.
+        """
+        return ConstraintError(
+            f"{self.place.file}: {self.place.path} is not usable as a constraint.\n{error.message}",
+            remedy=error.remedy or _OWN_CONSTRAINT,
+            evidence={"file": self.place.file, "place": self.place.path, **error.evidence},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ConstraintPlace:
+    """A row of the table.
+
+    Args:
+        path: Where the constraint stands in a request.
+        kind: Its kind, as in `RequestedConstraint`.
+        types: The values of ``type`` beside it (above it, for a ``json_schema``) with which it
+            counts; empty for any.
+        note: What its reader should know, as a sentence.
+    """
+
+    path: str
+    kind: str
+    types: tuple[str, ...] = ()
+    note: str = ""
+
+
+_FLAT: Final = (
+    'The schema stands beside "type". OpenAI, vLLM and SGLang want {"json_schema": {"schema": …}} '
+    "and ignore or refuse it there; llama.cpp takes it as it is."
+)
+_NAMELESS: Final = (
+    'The schema stands in "json_schema" itself; OpenAI, vLLM and SGLang want it one level deeper, '
+    'in {"json_schema": {"name": …, "schema": …}}.'
+)
+_JSON: Final = ("json", "json_object", "json_schema")
+
+PLACES: Final = (
+    *(ConstraintPlace(f"guided_{kind}", kind) for kind in ("json", "regex", "choice", "grammar")),
+    *(
+        ConstraintPlace(f"{owner}.{kind}", kind)
+        for owner in ("structured_outputs", "guided_decoding")
+        for kind in ("json", "regex", "choice", "grammar", "structural_tag", "json_object")
+    ),
+    ConstraintPlace("json_schema.schema", "json"),  # A named schema beside the other keys.
+    ConstraintPlace("json_schema", "json"),
+    ConstraintPlace("regex", "regex"),
+    ConstraintPlace("ebnf", "grammar"),
+    ConstraintPlace("structural_tag", "structural_tag"),
+    ConstraintPlace("grammar.value.schema", "json", ("json_schema",)),
+    ConstraintPlace("grammar.value", "json", _JSON),
+    ConstraintPlace("grammar.value", "regex", ("regex",)),
+    ConstraintPlace("grammar", "grammar"),
+    *(
+        ConstraintPlace(f"{owner}.{path}", "json", _JSON, note)
+        for owner in ("response_format", "text.format", "output_format", "output_config.format")
+        for path, note in (
+            ("value.schema", ""), ("value", ""), ("json_schema.schema", ""), ("schema", _FLAT),
+            ("json_schema", _NAMELESS),
+        )
+    ),
+    ConstraintPlace("response_format.value", "regex", ("regex",)),
+    ConstraintPlace("response_format.regex", "regex", ("regex",)),
+    ConstraintPlace("response_format.pattern", "regex", ("regex",)),
+    ConstraintPlace("response_format.grammar", "grammar", ("grammar", "ebnf")),
+    ConstraintPlace("response_format.ebnf", "grammar", ("ebnf",)),
+    ConstraintPlace("response_format", "structural_tag", ("structural_tag",)),
+    ConstraintPlace("response_format", "json_object", ("json_object", "json")),
+    ConstraintPlace("text.format", "json_object", ("json_object",)),
+    ConstraintPlace("format", "json"),
+)  # fmt: skip
+"""The places of a constraint in a request, the likelier first where one holds another."""
+
+_FORMATS: Final = ("response_format", "text.format", "output_format", "output_config.format")
+
+
+def requested_of(request: LogPlace, server: str = "") -> RequestedConstraint | None:
+    """The constraint of a request.
+
+    Args:
+        request: The request; without a value where the log has none.
+        server: The server that was asked, a name of `SERVERS`; empty where it is not known.
+
+    Raises:
+        DamagedFile: It names two constraints, or one whose value does not fit.
+    """
+    named = [each for owner in owners_of(request) for each in _named(owner, server)]
+    if not named and request and asks_for_calls(request):
+        named = [RequestedConstraint(request, "tools")]
+    if len(named) > 1:
+        first, second = named[0].place, named[1].place
+        raise second.wrong(
+            f"allowed beside {first.path}: a request has one constraint",
+            remedy="Leave the one out of the log that the server did not follow.",
+        )
+    if not named:
+        return None
+    made = replace(named[0], engine=engine_of(request, server))
+    if made.pattern is None and not made.compact and (server, made.engine) == ("tgi", "outlines"):
+        return replace(made, pattern=TGI_BLANK)
+    if made.pattern is not None and made.engine in ("xgrammar", "llguidance"):
+        note = f"whitespace_pattern is read by Outlines alone; {made.engine} ignores it."
+        return replace(made, pattern=None, notes=(*made.notes, note))
+    return made
+
+
+TGI_BLANK: Final = r"[\n ]*"
+"""The white space between the tokens of JSON that TGI hands to Outlines."""
+
+
+def engine_of(request: LogPlace, server: str) -> str:
+    """The engine that the log names, or that the server has by default.
+
+    Args:
+        request: The request; without a value where the log has none.
+        server: A name of `SERVERS`.
+    """
+    for path in ("server.engine", "guided_decoding_backend", "guided_decoding.backend",
+                 "structured_outputs._backend", "structured_outputs.backend", "grammar_backend",
+                 "structured_outputs_config.backend"):  # fmt: skip
+        value = request.one(path).value if request and request.has(path) else None
+        if isinstance(value, str) and value.split(":")[0] in ENGINE_NAMES:
+            return ENGINE_NAMES[value.split(":")[0]]
+    return SERVERS[server].engine if server in SERVERS else ""
+
+
+ENGINE_NAMES: Final[Mapping[str, str]] = {
+    "xgrammar": "xgrammar", "llguidance": "llguidance", "guidance": "llguidance",
+    "outlines": "outlines", "outlines_core": "outlines",
+}  # fmt: skip
+"""The engines by the names that servers give them."""
+
+
+def _named(owner: LogPlace, server: str) -> Iterator[RequestedConstraint]:
+    """The constraints that one object names: the first of the rows that share a key."""
+    seen: list[str] = []
+    for row in PLACES:
+        key = row.path.split(".")[0]
+        if key in seen and not key.startswith(("guided_d", "structured")):
+            continue
+        if not owner.has(row.path) or not _fits(owner, row):
+            continue
+        seen.append(key)
+        made = _of_row(owner, row, server)
+        if made is not None:
+            yield made
+    for path in _FORMATS:
+        key = path.split(".")[0]
+        if key not in seen and owner.has(path) and owner.has(f"{path}.type"):
+            kind = owner.one(f"{path}.type")
+            if kind.text() != "text":
+                raise kind.wrong("a response format that is known here, with its constraint")
+    if "grammar" not in seen and owner.has("grammar") and owner.has("grammar.type"):
+        raise owner.one("grammar.type").wrong("one of json, json_object, json_schema and regex")
+
+
+def _fits(owner: LogPlace, row: ConstraintPlace) -> bool:
+    """Whether the type that stands beside a value is one of the row's."""
+    if not row.types:
+        is_format = row.path == "format"
+        value = owner.one(row.path).value
+        typed = isinstance(value, dict) and row.path == "grammar"
+        known = not is_format or isinstance(value, dict) or value == "json"
+        return known and not typed and not (value is False and row.kind == "json_object")
+    above = next((path for path in _FORMATS if row.path.startswith(path)), row.path.split(".")[0])
+    return owner.has(f"{above}.type") and owner.one(f"{above}.type").value in row.types
+
+
+def _of_row(owner: LogPlace, row: ConstraintPlace, server: str) -> RequestedConstraint | None:
+    place, kind = owner.one(row.path), row.kind
+    above = next((path for path in _FORMATS if row.path.startswith(path)), "")
+    named = bool(above) and owner.one(f"{above}.type").value == "json_schema"
+    notes = [row.note] if row.note and above == "response_format" and named else []
+    compact, pattern = (
+        owner.has("disable_any_whitespace") and owner.one("disable_any_whitespace").value is True,
+        None,
+    )
+    if row.path.startswith("guided_") and "." not in row.path:
+        notes.append(
+            f"vLLM no longer reads {row.path}: releases that have structured_outputs alone ignore "
+            "it and write unconstrained text."
+        )
+    above = row.path.split(".")[0]
+    if above in ("structured_outputs", "guided_decoding"):
+        asked = owner.at(above)
+        if kind == "json_object" and place.value is not True:
+            return None
+        if asked.at("disable_any_whitespace").value is True and not compact:
+            notes.append(_IGNORED.format(SERVERS["vllm"].whitespace))
+        if asked.at("disable_additional_properties").value is True:
+            notes.append("disable_additional_properties is not followed.")
+        if asked.at("whitespace_pattern"):
+            pattern = asked.at("whitespace_pattern").text()
+    if row.path == "format" and place.value == "json":
+        kind = "json_object"
+    if kind == "json_object" and isinstance(place.value, dict):
+        place = place.at("type")
+    return RequestedConstraint(place, kind, compact, pattern, tuple(notes))
+
+
+_IGNORED: Final = (
+    "vLLM ignores disable_any_whitespace in a request, so white space was allowed between the "
+    "tokens of JSON. Set it at the server: {}"
+)

@@ -1,0 +1,286 @@
+"""The reading of an engine, held against the engine itself: every mask along random texts.
+
+    python -m tests.languages.engines.oracle xgrammar 100000
+
+A row of `KNOWN` is a difference that `docs/witnesses.md` lists: it recognises tokens that one of
+both allows alone, and they are counted by its name. Every other difference is printed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib import import_module
+from random import Random
+from typing import Any
+
+import numpy as np
+
+import explorer
+from explorer.budget import Budget
+from explorer.errors import ExplorerError
+from explorer.languages.engines.reading import as_engine, engine_vocabulary
+from explorer.tokens.words import unpack
+from explorer.vocabulary import Vocabulary
+from tests.languages.engines.schemas import whole_schema
+
+PIECES = [
+    *(bytes([byte]) for byte in range(256)),
+    *(
+        text.encode()
+        for text in (
+            '{"', '":', '": ', '",', '", "', '"}', '"}}', '"]', "[1", "],", "}]", " {", "  ",
+            "\n\n",
+            ' "', "true", "false", "null", "ull", "12", "123", "-1", "0.", ".5", "1.0", "e5", "E+",
+            '""', "abc", "ab", "name", '"name"', '"a"', '{"a"', "\\n", '\\"', "\\u00", "00e9", "é",
+            "日本",
+            "2024-02-", "T12:", "/b", '{"a":', ': "', ",\n", "[]", "{}", "x", "1,", "1}", "9]",
+            ']}',
+        )
+    ),
+]  # fmt: skip
+END, CONTROL = len(PIECES), len(PIECES) + 1
+VOCABULARY = Vocabulary(
+    (*PIECES, None, None), (END,), special={END: "</s>", CONTROL: "<|im_start|>"}
+)
+STEPS = 14
+
+
+class XGrammar:
+    """xgrammar over the vocabulary, the control token by its name, as the servers hand it over."""
+
+    def __init__(self) -> None:
+        self.lib: Any = import_module("xgrammar")
+        names = [*PIECES, b"", b"<|im_start|>"]
+        info = self.lib.TokenizerInfo(names, self.lib.VocabType.RAW, stop_token_ids=[END])
+        self.compiler = self.lib.GrammarCompiler(info, max_threads=1, cache_enabled=False)
+
+    def matcher(self, schema: str) -> Any:
+        compiled = self.compiler.compile_json_schema(schema)
+        return self.lib.GrammarMatcher(compiled, terminate_without_stop_token=False)
+
+    def mask(self, matcher: Any) -> np.ndarray[Any, Any]:
+        bits = self.lib.allocate_token_bitmask(1, len(VOCABULARY))
+        matcher.fill_next_token_bitmask(bits)
+        return unpack(bits.numpy()[0].view(np.uint32), len(VOCABULARY))
+
+    def accept(self, matcher: Any, token: int) -> bool:
+        return matcher.accept_token(token)
+
+
+class Wrapped:
+    """The vocabulary with the attributes that llguidance reads."""
+
+    eos_token_id, bos_token_id = END, None
+    tokens = (*PIECES, b"</s>", b"<|im_start|>")
+    special_token_ids = (END, CONTROL)
+
+    def __call__(self, text: Any) -> list[int]:
+        return list(text if isinstance(text, bytes) else text.encode())
+
+
+class LLGuidance:
+    """llguidance over the vocabulary, as vLLM and SGLang use it."""
+
+    def __init__(self) -> None:
+        self.lib: Any = import_module("llguidance")
+        wrapper = self.lib.TokenizerWrapper(Wrapped())
+        self.tokenizer = self.lib.LLTokenizer(wrapper, n_vocab=len(VOCABULARY))
+
+    def matcher(self, schema: str) -> Any:
+        grammar = self.lib.LLMatcher.grammar_from_json_schema(schema)
+        matcher = self.lib.LLMatcher(self.tokenizer, grammar, log_level=0)
+        if matcher.is_error():
+            raise ValueError(matcher.get_error())
+        return matcher
+
+    def mask(self, matcher: Any) -> np.ndarray[Any, Any]:
+        words = np.frombuffer(matcher.compute_bitmask(), np.uint32)
+        return unpack(words, len(VOCABULARY))
+
+    def accept(self, matcher: Any, token: int) -> bool:
+        return bool(matcher.consume_token(token))
+
+
+class Outlines:
+    """outlines-core over the vocabulary."""
+
+    def __init__(self) -> None:
+        self.lib: Any = import_module("outlines_core")
+        self.of_schema = import_module("outlines_core.json_schema").build_regex_from_schema
+        ids: dict[bytes, list[int]] = {}
+        for token, data in enumerate(PIECES):
+            ids.setdefault(data, []).append(token)
+        self.vocabulary = self.lib.Vocabulary(END, ids)
+
+    def matcher(self, schema: str) -> Any:
+        pattern = self.of_schema(schema)
+        if len(pattern) > 20_000:
+            raise ValueError("It takes minutes.")
+        index = self.lib.Index(pattern, self.vocabulary)
+        return [index, index.get_initial_state()]
+
+    def mask(self, matcher: Any) -> np.ndarray[Any, Any]:
+        index, state = matcher
+        row = np.zeros(len(VOCABULARY), np.bool_)
+        row[list(index.get_allowed_tokens(state) or ())] = True
+        return row
+
+    def accept(self, matcher: Any, token: int) -> bool:
+        matcher[1] = matcher[0].get_next_state(matcher[1], token)
+        return matcher[1] is not None
+
+
+ENGINES: dict[str, Any] = {"xgrammar": XGrammar, "llguidance": LLGuidance, "outlines": Outlines}
+
+
+@dataclass
+class Tally:
+    """The masks that were compared."""
+
+    masks: int = 0
+    schemas: int = 0
+    refused: int = 0
+    unread: list[str] = field(default_factory=list)
+    known: Counter[str] = field(default_factory=Counter)
+    differences: list[tuple[str, str, str, str]] = field(default_factory=list)
+
+
+def compare(engine: str, masks: int, seed: int = 0, most: int = 20, reading: str = "") -> Tally:
+    """Compare masks along random texts of random schemas, until enough or too many differ.
+
+    Args:
+        reading: Another reading, to see the differences.
+    """
+    peer, tally = ENGINES[engine](), Tally()
+    vocabulary = engine_vocabulary(VOCABULARY, engine)
+    while tally.masks < masks and len(tally.differences) < most:
+        schema, chance = whole_schema(seed), Random(seed)
+        text = json.dumps(schema, ensure_ascii=False)
+        seed += 1
+        try:
+            matcher = peer.matcher(text)
+        except Exception:
+            tally.refused += 1
+            continue
+        try:
+            given = explorer.json_schema(text, whitespace="flexible", strict=False)
+            read = as_engine(given, reading or engine)
+            machine = explorer.compile(read, vocabulary, Budget(seconds=20), lazy=True)
+        except ExplorerError as error:
+            tally.unread.append(f"{text}: {error.message}")
+            continue
+        tally.schemas += 1
+        state: int | None = machine.start
+        prefix: list[int] = []
+        for _ in range(STEPS):
+            theirs = peer.mask(matcher)
+            ours = unpack(machine.mask(state or 0), len(VOCABULARY))
+            tally.masks += 1
+            if (theirs != ours).any() and _sort(engine, tally, text, read, prefix, theirs, ours):
+                break
+            both = [int(token) for token in np.flatnonzero(theirs & ours) if token != END]
+            if not both:
+                break
+            token = _drawn(chance, both)
+            prefix.append(token)
+            state = machine.step(state or 0, token)
+            if not peer.accept(matcher, token) or state is None:
+                break
+    return tally
+
+
+def _drawn(chance: Random, tokens: list[int]) -> int:
+    """A token, the longer ones likelier, and white space not too often."""
+    better = [token for token in tokens if token >= 256 or 33 <= token < 127]
+    return chance.choice(better or tokens) if chance.random() < 0.9 else chance.choice(tokens)
+
+
+def _sort(
+    engine: str, tally: Tally, schema: str, read: Any, prefix: list[int], theirs: Any, ours: Any
+) -> bool:
+    """Count the known differences of two masks; whether there is another one."""
+    written = b"".join(PIECES[token] if token < END else b"<|im_start|>" for token in prefix)
+    allowed = [PIECES[token] for token in np.flatnonzero(theirs) if token < END]
+    for token in np.flatnonzero(theirs != ours):
+        data = PIECES[token] if token < END else b"END" if token == END else b"CONTROL"
+        asked = Difference(schema, read, written, data, bool(theirs[token]), allowed)
+        name = next((name for name, holds in KNOWN.get(engine, ()) if holds(asked)), None)
+        if name is None:
+            side = "allows" if theirs[token] else "masks"
+            tally.differences.append((schema, repr(written), repr(data), side))
+            return True
+        tally.known[name] += 1
+    return False
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A token that only one allows."""
+
+    schema: str
+    read: Any
+    written: bytes
+    data: bytes
+    theirs: bool
+    allowed: list[bytes]
+
+    @property
+    def past_a_text(self) -> bool:
+        """Whether the token goes on behind a whole text, which the engine takes for the end."""
+        if self.theirs or self.data in (b"END", b"CONTROL"):
+            return False
+        return any(_is_text(self.read, self.written + self.data[:k]) for k in range(len(self.data)))
+
+    @property
+    def is_not_text(self) -> bool:
+        """Whether the bytes are not those of any text."""
+        try:
+            (self.written + self.data).decode()
+        except UnicodeDecodeError as error:
+            return self.theirs and error.reason != "unexpected end of data"
+        return False
+
+    @property
+    def is_forced(self) -> bool:
+        """Whether a longer token that begins with this one is allowed in its place."""
+        return not self.theirs and any(
+            each.startswith(self.data) and each != self.data for each in self.allowed
+        )
+
+
+def _is_text(read: Any, data: bytes) -> bool:
+    try:
+        return read.accepts(data.decode())
+    except UnicodeDecodeError:
+        return False
+
+
+KNOWN: dict[str, tuple[tuple[str, Any], ...]] = {
+    "xgrammar": (("bytes that are not UTF-8", lambda asked: asked.is_not_text),),
+    "outlines": (
+        ("after a whole text", lambda asked: asked.past_a_text),
+        ("no brackets around any value", lambda asked: "{}" in asked.schema),
+    ),
+    "llguidance": (("forced tokens", lambda asked: asked.is_forced),),
+}
+
+
+def main(arguments: list[str]) -> Iterator[str]:
+    engine, masks = arguments[0], int(arguments[1])
+    seed = int(arguments[2]) if len(arguments) > 2 else 0
+    tally = compare(engine, masks, seed)
+    yield f"{engine}: {tally.masks:,} masks of {tally.schemas:,} schemas; seed {seed}"
+    yield f"refused by the engine: {tally.refused}; not read here: {len(tally.unread)}"
+    yield from tally.unread[:5]
+    yield f"known differences: {dict(tally.known)}"
+    for difference in tally.differences:
+        yield " | ".join(difference)
+
+
+if __name__ == "__main__":
+    for line in main(sys.argv[1:]):
+        print(line)

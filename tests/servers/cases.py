@@ -1,0 +1,237 @@
+"""Logs of servers as users have reported them, each with what a right answer says: a table.
+
+A row is a log, its tokens or its text, and words of the verdict that must stand in it, or must not.
+The vocabulary has all bytes, a few pieces, and the control tokens of the models that the reports
+are about. The reports are those of the trackers of vLLM, SGLang, TGI, TensorRT-LLM, llama.cpp, LM
+Studio and Ollama; the number stands in each row.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from explorer import Vocabulary
+
+NAMES = (
+    "<|im_end|>", "<|endoftext|>", "<think>", "</think>", "<|im_start|>", "<tool_call>",
+    "<|channel|>", "<|message|>", "<|constrain|>", "<|end|>", "<|return|>", "<|start|>", "<|call|>",
+    "<|pad|>",
+)  # fmt: skip
+PIECES = (*(bytes([byte]) for byte in range(256)), b"\n\n", b'{"', b'":', b'"}', b"```", b"=list")
+IDS = {name: len(PIECES) + k for k, name in enumerate(NAMES)}
+VOCABULARY = Vocabulary(
+    (*PIECES, *[None] * len(NAMES)), (IDS["<|im_end|>"],),
+    special={token: name for name, token in IDS.items()},
+)  # fmt: skip
+
+X = {"type": "object", "properties": {"x": {"type": "string"}}, "required": ["x"]}
+SHUT = {**X, "additionalProperties": False}
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+
+
+def asked(schema: Any = SHUT, **more: Any) -> dict[str, Any]:
+    """A request for JSON of a schema."""
+    form = {"type": "json_schema", "json_schema": {"name": "a", "strict": True, "schema": schema}}
+    return {"model": "m", "response_format": form, **more}
+
+
+def tool(name: str = "get_weather", parameters: Any = CITY, **more: Any) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "parameters": parameters, **more}}
+
+
+def ids(*parts: str) -> list[int]:
+    """Tokens: names of control tokens and whole pieces as such, else bytes."""
+    known = {data: token for token, data in enumerate(PIECES)}
+    written: list[int] = []
+    for part in parts:
+        whole = IDS.get(part, known.get(part.encode()))
+        written += [whole] if whole is not None else list(part.encode())
+    return written
+
+
+def chat(content: Any, finish: str | None = "stop", *tokens: str, **more: Any) -> dict[str, Any]:
+    """A response of chat completions; ``more`` is of the message."""
+    choice: dict[str, Any] = {
+        "index": 0, "message": {"role": "assistant", "content": content, **more},
+        "finish_reason": finish,
+    }  # fmt: skip
+    if tokens:
+        choice["token_ids"] = ids(*tokens)
+    return {"id": "chatcmpl-1", "object": "chat.completion", "model": "m", "choices": [choice]}
+
+
+def called(arguments: Any, name: str = "get_weather", finish: str = "tool_calls") -> dict[str, Any]:
+    call = {"id": "a", "type": "function", "function": {"name": name, "arguments": arguments}}
+    return chat(None, finish, tool_calls=[call])
+
+
+def stopped(response: dict[str, Any], reason: Any) -> dict[str, Any]:
+    response["choices"][0]["stop_reason"] = reason
+    return response
+
+
+@dataclass(frozen=True)
+class Case:
+    """A log and its right answer.
+
+    Args:
+        name: What it is about, with the report.
+        outcome: The outcome of the verdict.
+        says, never: Words that the printed verdict has, and words that it has not.
+    """
+
+    name: str
+    request: dict[str, Any]
+    response: Any
+    outcome: str
+    says: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
+    more: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+GOOD = '{"x": "a"}'
+HARMONY = ("<|channel|>", "analysis", "<|message|>", "Need JSON.", "<|end|>", "<|start|>",
+           "assistant",
+           "<|channel|>", "final ", "<|constrain|>", "json", "<|message|>", '{"x":"a"}',
+           "<|return|>")  # fmt: skip
+PARSED = {"reasoning_parser": "qwen3"}
+FORCED = {"tools": [tool()], "tool_choice": "required"}
+WHITE = " \n" * 100
+NO_OPTION = ("--regex",)
+
+CASES = (
+    Case("a parser in the log hides no fault (vllm#36138)", asked(**PARSED),
+         chat('{"x": 5}', reasoning="hm"), "masked", ("/properties/x/type",), ("</think>",)),
+    Case("a fence after the reasoning (vllm#44006)", asked(**PARSED),
+         chat("```", "stop", "Hm", "</think>", "```", "json", "<|im_end|>", reasoning="Hm"),
+         "masked", ("token 0", "'```'", "code fence", "begins after </think>", "draft")),
+    Case("a second end of text (vllm#42403)", asked(),
+         stopped(chat(GOOD, "stop", GOOD, "<|endoftext|>"), IDS["<|endoftext|>"]), "whole",
+         ("<|endoftext|>", "names it as the stop", "--eos")),
+    Case("a second end of text in SGLang", {"text": "", "sampling_params": {
+         "json_schema": json.dumps(SHUT)}}, {"text": GOOD, "output_ids": ids(GOOD, "<|endoftext|>"),
+         "meta_info": {"finish_reason": {"type": "stop", "matched": IDS["<|endoftext|>"]}}},
+         "whole"),
+    Case("a second end by its name alone", asked(), chat(GOOD, "stop", GOOD, "<|endoftext|>"),
+         "whole", ("its name is that of an end",)),
+    Case("padding after the end", asked(),
+         chat(GOOD, "stop", GOOD, "<|im_end|>", "<|pad|>", "<|pad|>"),
+         "whole"),
+    Case("white space forbidden in a request (vllm#48765)",
+         {"structured_outputs": {"json": SHUT, "disable_any_whitespace": True}},
+         chat('{\n  "x": "a"\n}'), "whole",
+         ("vLLM ignores disable_any_whitespace in a request", "--structured-outputs-config")),
+    Case("white space without end in SGLang (sglang#8250)", {"text": "", "sampling_params": {
+         "json_schema": json.dumps(SHUT)}}, {"text": '{"x": "a"' + "\n" * 290, "meta_info": {
+         "finish_reason": {"type": "length", "length": 300}}}, "cut",
+         ("--constrained-json-disable-any-whitespace",), ("vLLM", '"disable_any_whitespace"')),
+    Case("white space without end in TGI (TGI#2240)", {"inputs": "", "parameters": {"grammar": {
+         "type": "json", "value": SHUT}}}, {"generated_text": '{ "x" : "a" ' + WHITE, "details": {
+         "finish_reason": "length", "tokens": []}}, "cut",
+         ("TGI has no such setting", '"regex"', "max_new_tokens"), ("vLLM", "--constrained")),
+    Case("a member that the schema does not list (xgrammar closes objects)", asked(X),
+         chat('{"x": "a", "y": 1}'), "masked",
+         ("in ','", "strict_mode", "Your schema allows this")),
+    Case("Harmony without a parser (lmstudio#1555)", asked(), chat('{"x":"a"}', "stop", *HARMONY),
+         "masked", ("token 0", "<|channel|>", "after <|channel|>final<|message|>")),
+    Case("Harmony with its reasoning in a field", asked(),
+         chat('{"x":"a"}', "stop", *HARMONY, reasoning="Need JSON."), "whole", ("left out",)),
+    Case("Harmony in the content (TensorRT-LLM#9256)", asked(), chat(
+         "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final "
+         '<|constrain|>json<|message|>{"x":"a"}<|return|>'), "masked",
+         ("The answer after it is allowed.",), ("not allowed either",)),
+    Case("the answer in the reasoning, content empty (lmstudio#1698)", asked(),
+         chat("", reasoning_content='{\n  "x": "fish"}'), "ended early",
+         ("in the reasoning field", "allows it there", "reasoning parser")),
+    Case("the answer in the reasoning, content null (sglang#14821)",
+         asked(chat_template_kwargs={"enable_thinking": False}),
+         chat(None, reasoning_content='{"x": "v"}'), "ended early",
+         ("allows it there",), NO_OPTION),
+    Case("the reasoning used up the tokens", asked(max_tokens=50),
+         chat(None, "length", reasoning="Okay, let me think. "), "cut",
+         ("used up max_tokens (50)", "Raise the limit"), NO_OPTION),
+    Case("a call of one of two tools", {"tools": [tool(), tool("now")], "tool_choice": "required"},
+         called('{"city": 5}'), "masked", ("/properties/city/type",)),
+    Case("allowed tools", {"tools": [tool()], "tool_choice": {"type": "allowed_tools",
+         "allowed_tools": {"mode": "required", "tools": [tool()]}}}, called('{"city": 5}'),
+         "masked", ("/properties/city/type",)),
+    Case("a choice that is a name (TGI)", {"tools": [tool()], "tool_choice": "get_weather"},
+         called('{"city": 5}'), "masked", ("/properties/city/type",)),
+    Case("any tool (Anthropic)", {"tools": [{"name": "get_weather", "input_schema": CITY}],
+         "tool_choice": {"type": "any"}}, {"role": "assistant", "type": "message",
+         "stop_reason": "tool_use", "content": [{"type": "tool_use", "name": "get_weather",
+         "input": {"city": 5}}]}, "masked", ("/properties/city/type",)),
+    Case("a tool that is not there", FORCED, called('{"city": "a"}', "getWeather"), "masked",
+         ("There is no tool 'getWeather'; the tools are get_weather",)),
+    Case("calls that the parser lost (vllm#35936)", {**FORCED, "tool_call_parser": "llama3_json"},
+         chat(None, "tool_calls", tool_calls=[], reasoning="x"), "ended early",
+         ("llama3_json", "lost it", 'tool_choice "auto"'), NO_OPTION),
+    Case("two owners of the reasoning (sglang#21722)", {**PARSED, "response_format": {
+         "type": "structural_tag", "format": {"type": "sequence", "elements": [
+             {"type": "tag", "begin": "<think>", "end": "</think>",
+              "content": {"type": "any_text"}},
+             {"type": "const_string", "value": "yes"}]}}}, chat("yes"), "masked",
+         ("two owners", "without the reasoning")),
+    Case("thinking is off (vllm#27447)", {"extra_body": {"guided_choice": ["good", "bad"],
+         "chat_template_kwargs": {"enable_thinking": False}}, **PARSED}, chat("It is good."),
+         "masked",
+         ("enable_thinking: false", "waits for the mark", "never comes")),
+    Case("line breaks after the reasoning", asked(**PARSED),
+         chat("\n\n" + GOOD, "stop", "Hm", "</think>", "\n\n", GOOD, "<|im_end|>"), "masked",
+         ("token 0", "white space after </think>")),
+    Case("a control token inside a string (vllm#42403)", asked(),
+         chat(GOOD, "stop", '{"x": "a', "<|im_start|>", '"}', "<|im_end|>"), "whole",
+         ("xgrammar allows this, your schema does not", "token 8")),
+    Case("min_tokens at the end (vllm#53665)", {**asked(), "min_tokens": 40},
+         chat("", "stop", GOOD, "\x00", "\x00"), "masked", ("min_tokens (40)", "the first id, 0")),
+    Case("Ollama (ollama#14850)", {"model": "q", "think": False, "messages": [], "format": SHUT},
+         {"model": "q", "created_at": "", "message": {"role": "assistant", "content": "Sure, I"},
+          "done": True, "done_reason": "stop"}, "masked", ("Ollama chat", "byte 0"), ("vLLM",)),
+    Case("Ollama's generate", {"prompt": "", "format": "json"}, {"response": '{"a": 1}',
+         "done": True, "done_reason": "stop"}, "whole", ("Ollama generate",)),
+    Case("llama.cpp's completion", {"prompt": "", "json_schema": SHUT, "n_predict": 9},
+         {"content": '{"y": 1', "stop_type": "limit", "tokens_predicted": 9}, "masked",
+         ("llama.cpp completion",)),
+    Case("the Responses interface (vllm#44012)", {"model": "m", "input": "", "text": {"format": {
+         "type": "json_schema", "name": "a", "schema": SHUT}}}, {"object": "response", "output": [
+         {"type": "reasoning", "content": [{"type": "reasoning_text", "text": "hm"}]},
+         {"type": "message", "role": "assistant", "content": [{"type": "output_text",
+          "text": '{"x":"a"}]}'}]}]}, "masked", ("OpenAI responses", "byte 9")),
+    Case("content as parts (Magistral)", asked(), chat([{"type": "thinking", "thinking": [
+         {"type": "text", "text": "hm"}]}, {"type": "text", "text": GOOD}]), "whole"),
+    Case("arguments as an object (TGI#1624)", {"tools": [tool()], "tool_choice": "get_weather"},
+         called({"city": "Rome"}, finish="eos_token"), "whole", ("as an object",)),
+    Case("a legacy function_call", {"tools": [tool()], "tool_choice": "required"}, chat(
+         None, "function_call", function_call={"name": "get_weather", "arguments": '{"city": 5}'}),
+         "masked", ("/properties/city/type",)),
+    Case("TensorRT-LLM's json", {"response_format": {"type": "json", "schema": SHUT}},
+         chat('{"y": 5}'), "masked", ("/additionalProperties",)),
+    Case("json_object with a schema", {"response_format": {"type": "json_object", "schema": SHUT}},
+         chat('{"y": 5}'), "masked", ("/additionalProperties",)),
+    Case("a schema beside the type", {"response_format": {"type": "json_schema", "schema": SHUT}},
+         chat('{"y": 5}'), "masked", ('stands beside "type"', "llama.cpp takes it as it is")),
+    Case("Gemma 4's channel (xgrammar#587)", asked(),
+         chat('<|channel>thought\nhm\n<channel|>{"x":"a"}'), "masked",
+         ("a marker of reasoning", "The answer after it is allowed.")),
+    Case("tokens written twice (vllm#26292)", {"guided_json": {"type": "object", "properties": {
+         "_note": {"type": "string"}}, "required": ["_note"]}},
+         chat('{\n{\n  "_"notenote":": "Documen'), "masked", ("written twice", "advanced twice")),
+    Case("arguments encoded twice", FORCED, called(json.dumps('{"city": "Rome"}')), "masked",
+         ("JSON text inside a JSON string", "encoded them twice")),
+    Case("a parser that is on is not asked for", asked(), chat(
+         '{"x":"a"}', "stop", "<think>", "hm", "</think>", '{"x":"a"}', "<|im_end|>",
+         reasoning="hm"), "whole", (), ("reasoning parser",)),
+    Case("no setting takes a wrong value", asked(), chat(
+         '{"x":5}', "stop", "<think>", "hm", "</think>", '{"x":5}', "<|im_end|>", reasoning="hm"),
+         "masked", ("/properties/x/type",), ("would be taken",)),
+    Case("a stream of pieces", asked(), [
+         {"object": "chat.completion.chunk", "choices": [
+          {"index": 0, "delta": {"content": '{"x": '}}]},
+         {"object": "chat.completion.chunk", "choices": [
+          {"index": 0, "delta": {"content": "5}"}, "finish_reason": "stop"}]}],
+         "masked", ("/properties/x/type",)),
+    Case("a server that is named", asked(X), chat('{"x": "a", "y": 1}'), "whole", (), ("vLLM",),
+         {"server": {"name": "SGLang 0.5", "engine": "llguidance"}}),
+)  # fmt: skip
