@@ -250,7 +250,7 @@ def _readings(
         return read, None, requested
     plain = replace(requested, engine="", compact=False, pattern=None)
     schema = plain.constraint(_depth(identified, vocabulary), vocabulary)
-    if schema == wanted:
+    if isinstance(wanted, Constraint) and schema.source == wanted.source:
         return read, None, requested
     try:
         return read, _read(schema, identified, vocabulary, plain, budget), requested

@@ -39,7 +39,7 @@ def test_a_source_is_saved_and_says_where_it_is() -> None:
     constraint = as_engine(explorer.json_schema(CITY, whitespace="flexible"), "xgrammar")
     source = constraint.source
     assert kind_of("engine_schema").load(source.fields(), ()) == source
-    assert pickle.loads(pickle.dumps(constraint)) == constraint
+    assert pickle.loads(pickle.dumps(constraint)).source == source
     assert isinstance(constraint.source, EngineSchema)
     assert any("strict_mode" in said for _, said in constraint.source.remarks)
     assert constraint.parse('{"city": "Rome"}') == {"city": "Rome"}
