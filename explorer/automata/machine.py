@@ -83,6 +83,10 @@ class WordWalk(Protocol):
         with its letters, and the buffers."""
         ...
 
+    def anew(self) -> WordWalk:
+        """The same vocabulary, for another machine."""
+        ...
+
     def make_room(self, states: int) -> None:
         """Make room for the notes about this many states."""
         ...

@@ -27,12 +27,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from explorer.automata.construction.rows import BY_ROWS, FINISHED
+from explorer.automata.discovered.discovered import Discovered
 from explorer.automata.discovered.whole_rows import WholeRows
-from explorer.automata.machine import NO_ARC, Bool, Network
+from explorer.automata.machine import NO_ARC, Bool, Network, UInt32, WordWalk
 from explorer.automata.rules.pieces import components
-from explorer.budget import Meter
+from explorer.budget import Budget, Meter
 
 STAGE: Final = "Following the stacks of a grammar"
+
+MOST_KEPT: Final = 100_000
+"""The most states that masks add to; a text adds its own."""
 
 BOTTOM: Final = 0
 """The stack node of the first rule; a return from it ends the text."""
@@ -299,6 +304,18 @@ class ManyStacks(WholeRows[Configuration]):
         cells = count * len(row)
         meter.check(STAGE, states=count, arcs=cells, bytes=held + 4 * cells)
         return row
+
+    def set_words(self, walk: WordWalk, state: int, words: UInt32, again: bool) -> int:
+        """Ask for rows; a machine that has met many states works them out for this mask alone.
+
+        Stacks that only the words of a mask would make are then forgotten with it, so that a text
+        may go on as long as it likes. Rows that texts come back to are known before.
+        """
+        if self.num_states < MOST_KEPT:
+            return BY_ROWS
+        alone = ManyStacks(self.network, self._nodes.copy(), (self._met[state],))
+        walk.anew().set_from_rows(Discovered(alone, Budget()), 0, words)
+        return FINISHED
 
     def apart(self, meter: Meter) -> ManyStacks:
         """A copy."""

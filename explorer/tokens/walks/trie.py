@@ -568,6 +568,10 @@ class Walked:
         self._scratch = stack, notes, np.zeros((SETS, 2), np.uint64)
         self.arrays: WalkArrays = (*trie[:-1], *self._scratch, self.known)
 
+    def anew(self) -> Walked:
+        """The same vocabulary, for another machine."""
+        return Walked(self.plain, self.trie, self._taken)
+
     def make_room(self, states: int) -> None:
         """Make room for the letters of a number of states."""
         if states > len(self.known):

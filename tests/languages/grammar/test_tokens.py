@@ -107,3 +107,26 @@ def test_a_token_budget_is_exact_where_the_end_is_near() -> None:
         assert after is not None
         state = after
         assert machine.distance_to_end(state) == 2 + (depth + 1) // 2
+
+
+def test_a_text_goes_on_though_each_of_its_masks_makes_many_stacks() -> None:
+    """Palindromes: every word of letters makes a stack of its own, 4,368 for each mask."""
+    letters = "0123456789abcdef"
+    words = [a + b + c for a in letters for b in letters for c in letters]
+    vocabulary = explorer.Vocabulary.from_bytes(
+        [*(word.encode() for word in [*words, *letters, "z", "0z"])],
+        eos_ids=[len(words) + len(letters) + 2],
+    )
+    rules = " | ".join(f'"{letter}" root "{letter}"' for letter in letters)
+    palindromes = explorer.grammar(f"root ::= [0-9a-f] | {rules}", ambiguous=True)
+    limit = explorer.Budget(states=130_000)
+    machine = explorer.compile(palindromes, vocabulary, limit)
+    text, state = "", machine.start
+    for number in range(45):  # 45 masks of 4,368 states are more than the budget.
+        allowed = machine.allowed(state)
+        assert allowed[:-3].all() and not allowed[-3:-1].any()
+        assert bool(allowed[-1]) == (len(text) % 2 == 1 and text == text[::-1])
+        text += letters[number % 16]
+        after = machine.step(state, len(words) + number % 16)
+        assert after is not None
+        state = after
