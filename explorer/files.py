@@ -18,6 +18,7 @@ import os
 import re
 import secrets
 import shutil
+import stat
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
@@ -32,6 +33,7 @@ MOST_VALUES: Final = 2**22
 _NO_ROOM: Final = "Make room there, or give a path on another disk."
 _NOT_ALLOWED: Final = "Give the path of a file that you may read or write."
 _REMEDIES: Final = {
+    errno.ENXIO: "Give the path of a file.",
     errno.EISDIR: "Give the path of a file, not of a folder.",
     errno.ENOTDIR: "Give a path whose folders are folders, not files.",
     errno.ENAMETOOLONG: "Give a shorter path.",
@@ -91,11 +93,47 @@ def file_errors(path: object, *, writing: bool = False) -> Generator[None]:
         explorer.errors.MissingFile: /none: No such file or directory. Give the path of a file ...
     """
     try:
+        if not writing:
+            _check_ends(path)
         yield
     except (FileError, BrokenPipeError):
         raise
     except OSError as error:
         raise file_error(error, path, writing=writing) from error
+
+
+def _check_ends(path: object) -> None:
+    """Refuse a device whose content has no end, such as ``/dev/zero``; a terminal may be read."""
+    if not isinstance(path, str | Path) or not (mode := _mode(path)):
+        return
+    endless = stat.S_ISBLK(mode)
+    if stat.S_ISCHR(mode):
+        with open(path, "rb") as device:
+            endless = not device.isatty()
+    if endless:
+        raise OSError(errno.ENXIO, "It is a device, not a file")
+
+
+def _mode(path: str | Path) -> int:
+    with suppress(OSError, ValueError):  # Opening it says what is wrong.
+        return os.stat(path).st_mode
+    return 0
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Check that `write_whole` can write a file, before the work whose result it is to hold.
+
+    Raises:
+        FileError: It cannot.
+    """
+    with file_errors(path, writing=True):
+        given = Path(path)
+        if given.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not given.is_relative_to("/dev") and (given.is_file() or not given.exists()):
+            draft = _draft(Path(os.path.realpath(given)))
+            open(draft, "xb").close()
+            draft.unlink()
 
 
 def read_text(path: Path) -> str:
@@ -145,8 +183,7 @@ def _write(given: Path, data: bytes) -> None:
             file.write(data)
         return
     target = Path(os.path.realpath(given))
-    # A short name of its own, because the target's may have the maximal length.
-    draft = target.with_name(f".{secrets.token_hex(8)}.tmp")
+    draft = _draft(target)
     try:
         with open(draft, "xb") as file:
             file.write(data)
@@ -157,6 +194,11 @@ def _write(given: Path, data: bytes) -> None:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
         raise
+
+
+def _draft(target: Path) -> Path:
+    """A file beside another; its name is short, because the target's may have the most length."""
+    return target.with_name(f".{secrets.token_hex(8)}.tmp")
 
 
 def holds_at_most(data: bytes, most_values: int) -> bool:

@@ -69,6 +69,23 @@ def test_compile_is_readable(tokenizer: Path, capsys: pytest.CaptureFixture[str]
     assert " ms" in printed
 
 
+def test_compile_takes_the_vocabulary_of_a_model(capsys: pytest.CaptureFixture[str]) -> None:
+    answers: list[object] = []
+    for option in ("--model", "--tokenizer"):
+        assert cli.main(["compile", "--regex", "(foo)+d", option, "tiny", "--json"]) == 0
+        answer = json.loads(capsys.readouterr().out)
+        answers.append((answer["tokens"], answer["allowed_at_start"]))
+    assert answers[0] == answers[1]
+
+
+def test_a_machine_that_cannot_be_saved_is_not_compiled(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["compile", "--regex", "a" * 50, "--model", "tiny", "--save", str(tmp_path)]
+    assert cli.main(words) == 2
+    assert "not of a folder" in capsys.readouterr().err
+
+
 def test_compile_saves_a_machine(tokenizer: Path, tmp_path: Path) -> None:
     saved = tmp_path / "machine"
     words = ["compile", "--regex", "(foo)+d", "--tokenizer", str(tokenizer), "--save", str(saved)]

@@ -20,7 +20,14 @@ import explorer
 from explorer import cli
 from explorer.cli import lab
 from explorer.errors import DamagedFile, ExplorerError, FileError, MissingFile
-from explorer.files import MOST_VALUES, file_errors, parse_json, read_text, write_whole
+from explorer.files import (
+    MOST_VALUES,
+    check_writable,
+    file_errors,
+    parse_json,
+    read_text,
+    write_whole,
+)
 
 OLD = b"what was there before"
 
@@ -164,6 +171,31 @@ def test_a_full_disk_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(words) == 2
     said = capsys.readouterr().err
     assert "/dev/full: No space left on device. Make room there" in said
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="this system has no /dev/zero")
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/urandom"])
+def test_a_file_without_an_end_is_refused(device: str) -> None:
+    vocabulary = explorer.Vocabulary.from_bytes([b"a"], eos_ids=[1])
+    for read in (
+        lambda: explorer.TokenDFA.load(device, vocabulary),
+        lambda: explorer.Trace.load(device),
+        lambda: explorer.Vocabulary.from_file(device, eos_ids=[1]),
+        lambda: read_text(Path(device)),
+    ):
+        with pytest.raises(FileError, match="It is a device, not a file"):
+            read()
+
+
+def test_whether_a_file_can_be_written_is_known_before(tmp_path: Path) -> None:
+    check_writable(tmp_path / "new")
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "old").write_text("old")
+    check_writable(tmp_path / "old")
+    assert (tmp_path / "old").read_text() == "old" and len(list(tmp_path.iterdir())) == 1
+    for wrong in (tmp_path, tmp_path / "none" / "new", tmp_path / "old" / "new"):
+        with pytest.raises(FileError):
+            check_writable(wrong)
 
 
 def test_a_reader_that_has_gone_is_not_a_wrong_path() -> None:

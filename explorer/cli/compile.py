@@ -5,11 +5,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 import numpy as np
 
-from explorer.arguments import counted
+from explorer.arguments import counted, file_path
 from explorer.budget import Budget
 from explorer.cli.answers import print_json, report_lines, show_allowed
 from explorer.cli.command import Commands, add_command
@@ -19,16 +18,17 @@ from explorer.cli.options import (
     add_json,
     add_lazy,
     add_schema_options,
+    add_vocabulary,
     compiled,
     constraint_of,
+    named_vocabulary,
     schema_options,
     schema_text,
 )
-from explorer.decoding.models.embedded import EMBEDDED
 from explorer.errors import ExplorerError
+from explorer.files import check_writable
 from explorer.languages.schema.diagnosis.profiling import profile
 from explorer.tokens.machine import storable_of
-from explorer.vocabulary import Vocabulary
 
 
 def add_parser(commands: Commands) -> None:
@@ -37,13 +37,7 @@ def add_parser(commands: Commands) -> None:
         commands, "compile", run, "compile a constraint for a tokenizer and report"
     )
     add_constraint(command, required=True)
-    command.add_argument(
-        "--tokenizer",
-        required=True,
-        metavar="PATH",
-        help="tokenizer.json, tokenizer.model, tekken.json, tiktoken ranks; with transformers "
-        "vocab.bpe, vocab.txt; or the name of an embedded model, such as tiny",
-    )
+    add_vocabulary(command, required=True)
     add_eos(command)
     command.add_argument(
         "--seconds", type=positive, default=60.0, help="the most time to spend (default 60)"
@@ -65,12 +59,11 @@ def run(arguments: argparse.Namespace) -> None:
     Raises:
         ExplorerError: The tokenizer or the pattern is not usable, or a limit was reached.
     """
-    eos: list[int] | None = arguments.eos
-    given = Path(arguments.tokenizer)
-    path = given if given.exists() else EMBEDDED.get(arguments.tokenizer, given)
-    vocabulary = Vocabulary.from_file(path, eos_ids=eos)
-    constraint = constraint_of(arguments, vocabulary)
-    if constraint is None:  # The parser requires one.
+    if arguments.save:
+        check_writable(file_path("--save", arguments.save))
+    vocabulary = named_vocabulary(arguments)
+    constraint = None if vocabulary is None else constraint_of(arguments, vocabulary)
+    if vocabulary is None or constraint is None:  # The parser requires both.
         raise ExplorerError("There is no constraint.", remedy="Give --regex, for example.")
     shown: str = str(constraint) if arguments.canonical else arguments.regex or str(constraint)
     machine = compiled(

@@ -10,12 +10,14 @@ import json
 import os
 import sys
 import warnings
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, cast, get_args
 
 from explorer.arguments import file_path
 from explorer.budget import Budget
+from explorer.decoding.models.embedded import EMBEDDED
 from explorer.errors import ConstraintError, ExplorerError
 from explorer.files import read_text
 from explorer.languages.constraint import Constraint, choice, regex
@@ -38,6 +40,61 @@ NAMES: Final = (
     "free_depth", "escapes", "folder", "no_strict",
 )  # fmt: skip
 """The options that apply only to a JSON Schema, by argparse's names."""
+
+
+def add_vocabulary(command: argparse.ArgumentParser, *, required: bool = False) -> None:
+    """Add ``--tokenizer`` and ``--model``, of which one names the vocabulary."""
+    where = command.add_mutually_exclusive_group(required=required)
+    where.add_argument(
+        "--tokenizer", metavar="PATH", help="a tokenizer's file or folder, or a Hugging Face name"
+    )
+    where.add_argument(
+        "--model",
+        metavar="NAME",
+        help='"tiny", "tiny-sp", "tiny-draft", "tiny-chat", or a model folder',
+    )
+
+
+def named_vocabulary(arguments: argparse.Namespace) -> Vocabulary | None:
+    """The vocabulary that ``--tokenizer`` or ``--model`` names; ``None`` without either.
+
+    Args:
+        arguments: The parsed options, with ``--eos``.
+
+    Raises:
+        ExplorerError: There is no such tokenizer here.
+    """
+    eos: Sequence[int] | None = arguments.eos
+    name: str | None = arguments.tokenizer or arguments.model
+    if name is None:
+        return None
+    if name in EMBEDDED and not Path(name).exists():
+        return Vocabulary.from_file(EMBEDDED[name], eos_ids=eos)
+    if Path(name).exists():
+        return Vocabulary.from_file(name, eos_ids=eos)
+    if name.startswith(("/", ".", "~")) or name.count("/") > 1 or name.endswith(".json"):
+        raise ExplorerError(
+            f"There is no file or folder {name!r}.",
+            remedy="Give a path that exists, or a Hugging Face name.",
+            evidence={"path": name},
+        )
+    try:
+        from explorer.decoding.models.load import load_model
+    except ImportError as error:
+        raise ExplorerError(
+            f"There is no file {name}, and to look a name up needs transformers: {error}.",
+            remedy="Give a path, or install the extra `models` of this package.",
+        ) from error
+    try:
+        return load_model(name).vocabulary
+    except ExplorerError as error:
+        if arguments.model is not None:
+            raise
+        raise ExplorerError(
+            f"There is no tokenizer {name!r} at hand. {error.message}",
+            remedy="Give the path of a tokenizer's file or folder, or --model tiny.",
+            evidence=error.evidence,
+        ) from error
 
 
 def add_schema_options(command: argparse.ArgumentParser) -> None:

@@ -11,9 +11,11 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
+from explorer.arguments import file_path
 from explorer.cli.command import Commands, add_command
 from explorer.cli.options import add_constraint, add_lazy, compiled, constraint_of
 from explorer.errors import ExplorerError
+from explorer.files import check_writable
 
 if TYPE_CHECKING:
     from explorer.decoding.trace.records import Step
@@ -90,6 +92,8 @@ def run(arguments: argparse.Namespace) -> int:
             f"A language model needs torch and transformers, and importing failed: {error}.",
             remedy="Install the extra `models` of this package.",
         ) from error
+    if arguments.json and arguments.json != "-":
+        check_writable(file_path("--json", arguments.json))
     constraint = constraint_of(arguments)
     if constraint is not None:
         _ = constraint.machine  # Reports a wrong constraint before the model is loaded.

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 
 from explorer.analysis.explaining.explanation import (
     Explanation,
@@ -32,9 +31,11 @@ from explorer.cli.options import (
     add_eos,
     add_json,
     add_lazy,
+    add_vocabulary,
     compiled,
     constraint_of,
     ids_of_words,
+    named_vocabulary,
 )
 from explorer.cli.served import add_served, why_line, why_served
 from explorer.decoding.models.embedded import EMBEDDED
@@ -62,15 +63,7 @@ def add_parser(commands: Commands) -> None:
     command.add_argument("trace", nargs="?", metavar="TRACE", help="a saved trace to ask about")
     command.add_argument("--step", type=int, metavar="K", help="a position of the trace")
     add_served(command)
-    where = command.add_mutually_exclusive_group()
-    where.add_argument(
-        "--tokenizer", metavar="PATH", help="a tokenizer's file or folder, or a Hugging Face name"
-    )
-    where.add_argument(
-        "--model",
-        metavar="NAME",
-        help='"tiny", "tiny-sp", "tiny-draft", "tiny-chat", or a model folder',
-    )
+    add_vocabulary(command)
     add_constraint(command)
     before = command.add_mutually_exclusive_group()
     before.add_argument("--prefix", metavar="TEXT", help="what was written so far, as text")
@@ -139,48 +132,6 @@ UNWEIGHTED = (
     "There are no probabilities: a saved trace does not hold the model's logits. "
     "Session.reasons() has them."
 )
-
-
-def named_vocabulary(arguments: argparse.Namespace) -> Vocabulary | None:
-    """The vocabulary that ``--tokenizer`` or ``--model`` names; ``None`` without either.
-
-    Args:
-        arguments: The parsed options, with ``--eos``.
-
-    Raises:
-        ExplorerError: There is no such tokenizer here.
-    """
-    eos: Sequence[int] | None = arguments.eos
-    name: str | None = arguments.tokenizer or arguments.model
-    if name is None:
-        return None
-    if name in EMBEDDED and not Path(name).exists():
-        return Vocabulary.from_file(EMBEDDED[name], eos_ids=eos)
-    if Path(name).exists():
-        return Vocabulary.from_file(name, eos_ids=eos)
-    if name.startswith(("/", ".", "~")) or name.count("/") > 1 or name.endswith(".json"):
-        raise ExplorerError(
-            f"There is no file or folder {name!r}.",
-            remedy="Give a path that exists, or a Hugging Face name.",
-            evidence={"path": name},
-        )
-    try:
-        from explorer.decoding.models.load import load_model
-    except ImportError as error:
-        raise ExplorerError(
-            f"There is no file {name}, and to look a name up needs transformers: {error}.",
-            remedy="Give a path, or install the extra `models` of this package.",
-        ) from error
-    try:
-        return load_model(name).vocabulary
-    except ExplorerError as error:
-        if arguments.model is not None:
-            raise
-        raise ExplorerError(
-            f"There is no tokenizer {name!r} at hand. {error.message}",
-            remedy="Give the path of a tokenizer's file or folder, or --model tiny.",
-            evidence=error.evidence,
-        ) from error
 
 
 def _place(

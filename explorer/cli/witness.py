@@ -16,8 +16,15 @@ from typing import TYPE_CHECKING, Any
 from explorer.cli.answers import print_json
 from explorer.cli.command import Commands, add_command
 from explorer.cli.compile import positive
-from explorer.cli.options import add_constraint, add_eos, add_json, constraint_of
-from explorer.cli.why import ids_of_words, named_vocabulary
+from explorer.cli.options import (
+    add_constraint,
+    add_eos,
+    add_json,
+    add_vocabulary,
+    constraint_of,
+    ids_of_words,
+    named_vocabulary,
+)
 from explorer.errors import ExplorerError
 from explorer.witnesses.engines import ENGINES
 
@@ -40,22 +47,17 @@ def add_parser(commands: Commands) -> None:
         "Ask other engines at the same state, and explain every difference. Exit status: 0 if all "
         "agree, 1 if one differs, 2 if the question cannot be asked.",
     )
-    where = command.add_mutually_exclusive_group()
-    where.add_argument(
-        "--tokenizer", metavar="PATH", help="a tokenizer's file or folder, or a Hugging Face name"
-    )
-    where.add_argument(
-        "--model",
-        metavar="NAME",
-        help='"tiny", "tiny-sp", "tiny-draft", "tiny-chat", or a model folder; with --seconds its '
-        "probabilities guide the walk",
-    )
+    add_vocabulary(command)
     add_constraint(command)
     before = command.add_mutually_exclusive_group()
     before.add_argument("--prefix", metavar="TEXT", help="what was written so far, as text")
     before.add_argument("--prefix-ids", metavar="IDS", help="as token ids, such as 1,2,3")
     command.add_argument(
-        "--seconds", type=positive, metavar="N", help="look for states that differ, for N seconds"
+        "--seconds",
+        type=positive,
+        metavar="N",
+        help="look for states that differ, for N seconds; "
+        "the probabilities of --model guide the walk",
     )
     command.add_argument(
         "--seed", type=int, default=0, metavar="N", help="the walk's seed (default 0)"

@@ -448,7 +448,7 @@ class LazyMachine(NumberedPlaces[int]):
         """The mask of the tokens after which the text can still be ended in time.
 
         Args:
-            state: A state or a sentinel.
+            state: A state or a sentinel; no budget changes the mask of a sentinel.
             remaining: The number of tokens that may still be written, EOS included.
 
         Returns:

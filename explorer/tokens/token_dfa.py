@@ -223,7 +223,7 @@ class TokenDFA:
         """The mask of the tokens after which the text can still be ended in time.
 
         Args:
-            state: A state or a sentinel.
+            state: A state or a sentinel; no budget changes the mask of a sentinel.
             remaining: The number of tokens that may still be written, EOS included.
 
         Returns:
@@ -234,7 +234,7 @@ class TokenDFA:
         """
         state = self._checked_state(state)
         remaining = whole_number("remaining", remaining, None)
-        words = fitting_words(self).words(state, remaining)
+        words = None if state < 0 else fitting_words(self).words(state, remaining)
         return self.mask(state) if words is None else words
 
     def step(self, state: int, token: int) -> int | None:

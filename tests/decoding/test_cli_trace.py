@@ -119,3 +119,12 @@ def test_a_lazy_run_writes_the_same_and_is_explained(
         assert cli.main([*asked, *more]) == 1
         said.append(capsys.readouterr().out)
     assert said[0] == said[1] and "expects" in said[0]
+
+
+def test_a_trace_that_cannot_be_saved_is_not_begun(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for out in (tmp_path, tmp_path / "none" / "run.json"):
+        assert cli.main(["trace", "--choice", "yes", "--json", str(out)]) == 2
+        told = capsys.readouterr()
+        assert str(out) in told.err and "text" not in told.out

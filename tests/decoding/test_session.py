@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -201,8 +202,14 @@ def test_the_end_is_the_end() -> None:
         made.forward(1)
     with pytest.raises(ExplorerError, match="There is no position -1"):
         made.jump(-1)
+    with pytest.raises(ExplorerError, match=r"There is no position 1\.0"):
+        made.jump(1.0)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ExplorerError, match="a whole number from 0"):
         made.back(-1)
+    # numpy's numbers are numbers, as for back.
+    made.jump(np.int64(1))  # pyright: ignore[reportArgumentType]
+    assert made.length == len(trace.ids) and len(made.ids) == 1
+    assert made.logits(np.int32(0)).tolist() == made.logits(0).tolist()  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize("limit", [2, 3, 5, 9])

@@ -317,3 +317,15 @@ def test_what_is_shown_of_a_discovered_machine_is_its_closed_form() -> None:
     assert lazy.byte_state(one) == lazy.byte_state(other) == 2
     sent = pickle.loads(pickle.dumps(lazy))
     assert sent.byte_state(other) == 2
+
+
+def test_no_budget_changes_the_mask_of_a_sentinel() -> None:
+    vocabulary = explorer.Vocabulary.from_bytes([b"a", b"b", None], eos_ids=[2])
+    for lazy in (False, True):
+        machine = explorer.compile(explorer.regex("a*b"), vocabulary, lazy=lazy)
+        assert isinstance(machine, explorer.TokenDFA | LazyMachine)
+        for state in (DEAD, DONE, FREE):
+            for remaining in (-(10**9), -1, 0, 1):
+                within = machine.mask_within(state, remaining)
+                assert within.tolist() == machine.mask(state).tolist()
+        assert not machine.mask_within(machine.start, -1).any()

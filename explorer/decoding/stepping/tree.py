@@ -23,7 +23,7 @@ from typing import Final
 import numpy as np
 
 from explorer.alphabet import in_quotes
-from explorer.arguments import plain, shown, whole_number
+from explorer.arguments import shown, whole_number
 from explorer.budget import Meter
 from explorer.decoding.models.arguments import meant_token
 from explorer.decoding.models.model import (
@@ -590,15 +590,15 @@ def checked_position(k: object, length: int, index: int) -> int:
     Raises:
         ExplorerError: There is no such position.
     """
-    k = plain(k)
-    if isinstance(k, bool) or not isinstance(k, int) or not 0 <= k <= length:
+    try:
+        return whole_number("k", k, 0, length)
+    except ExplorerError as error:
         raise ExplorerError(
             f"There is no position {shown(k)}: this line has positions 0 to {length}, and "
             f"the cursor is at {index}.",
             remedy="Stay within the line, or add tokens with step().",
             evidence={"position": k, "length": length, "index": index},
-        )
-    return k
+        ) from error
 
 
 def checked_distance(move: str, n: object, most: int) -> int:

@@ -165,7 +165,7 @@ def phase(
     """
     given = {"begin": begin, "end": end}
     around = {key: None if c is None else _part(key, c) for key, c in given.items()}
-    part, role = _part("constraint", constraint), checked_phase_name(role, "role") if role else ""
+    part, role = _part("constraint", constraint), _writer(role)
     return Constraint(Phase(checked_phase_name(name), part=part, **around, role=role))
 
 
@@ -238,6 +238,11 @@ def _named(name: object, constraint: object, names: set[str]) -> Constraint:
         )
     names.add(checked)
     return Constraint(Phase(checked, None, _part(checked, constraint)))
+
+
+def _writer(role: object) -> str:
+    """The checked role; empty for the model."""
+    return "" if isinstance(role, str) and not role else checked_phase_name(role, "role")
 
 
 def _part(name: str, constraint: object) -> Source:

@@ -21,6 +21,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
@@ -86,6 +87,7 @@ _UNREADABLE: Final = (
     NotImplementedError,
     RuntimeError,
     SyntaxError,
+    tokenize.TokenError,
     zipfile.BadZipFile,
     zlib.error,
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from itertools import product
 
+import numpy as np
 import pytest
 
 import explorer
@@ -200,3 +201,9 @@ def test_an_empty_phase_has_no_text() -> None:
     assert [(part.name, part.text) for part in parts] == [("none", ""), ("a", "a")]
     with pytest.raises(ConstraintError):
         phases(("a", regex("a")), ("b", literal("x") & literal("y"))).parse("a")
+
+
+@pytest.mark.parametrize("role", [np.array([1, 2]), np.array([]), np.array(""), 0, None, False, []])
+def test_a_role_that_is_no_text_is_refused_by_name(role: object) -> None:
+    with pytest.raises(ConstraintError, match=r"^role is "):
+        phase("a", regex("a"), role=role)  # pyright: ignore[reportArgumentType]
