@@ -54,6 +54,7 @@ def machine_code_of(function: Callable[P, R]) -> Callable[P, R]:
     if numba.config.DISABLE_JIT:  # pyright: ignore  # Hashes wrap around, as machine words do.
         return np.errstate(over="ignore")(function)
     dispatcher: Any = numba.njit(nogil=True)(function)
+    dispatcher.get_call_template = _with_plain_numbers(dispatcher.get_call_template)
     # Code typed into a prompt has no file beside which machine code could be cached.
     if exists(function.__code__.co_filename):
         try:
@@ -61,6 +62,23 @@ def machine_code_of(function: Callable[P, R]) -> Callable[P, R]:
         except (RuntimeError, OSError) as error:
             _warn_once(error)
     return dispatcher
+
+
+def _with_plain_numbers(template_of: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a kernel for calls of other kernels with numbers of 64 bits alone.
+
+    Numba would compile it once more for a constant, and for a number of 32 bits.
+    """
+
+    def plain(kind: Any) -> Any:
+        kind = numba.types.unliteral(kind)
+        is_number = isinstance(kind, numba.types.Integer) and kind.signed
+        return numba.types.int64 if is_number else kind
+
+    def template(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        return template_of(tuple(map(plain, args)), {key: plain(named[key]) for key in named})
+
+    return template
 
 
 def connect(kernel: type[Any], begun: Callable[[], None], done: Callable[[], None]) -> None:

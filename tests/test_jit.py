@@ -55,6 +55,24 @@ needs_compiler = pytest.mark.skipif(
 
 
 @needs_compiler
+def test_a_kernel_is_compiled_once_for_all_numbers(tmp_path: Path) -> None:
+    text = """import numpy as np
+from explorer.jit import jit
+
+@jit
+def twice(x):
+    return 2 * x
+
+@jit
+def all_of(narrow):
+    return twice(3) + twice(-1) + twice(narrow[0]) + twice(len(narrow))
+"""
+    module = module_of(tmp_path / "kernels_of_a_test.py", text)
+    assert module.all_of(np.array([5, 7], np.int32)) == 6 - 2 + 10 + 4
+    assert len(module.twice.compiled.signatures) == 1
+
+
+@needs_compiler
 def test_machine_code_is_found_again(kernel: Any) -> None:
     for hits in (0, 1, 1):
         compiled: Any = compiled_of(kernel)

@@ -136,9 +136,7 @@ def configured(ways: Actions, met: Met, state: int, node: int) -> int:
 
 
 @jit
-def fill_cell(
-    ways: Actions, met: Met, configuration: int, symbol: int, at_bottom: int = NO_ARC
-) -> int:
+def fill_cell(ways: Actions, met: Met, configuration: int, symbol: int, at_bottom: int) -> int:
     """Fill one cell, and return the reason why the kernel stopped; without room nothing is filled.
 
     Args:
@@ -176,7 +174,7 @@ def fill_row(ways: Actions, met: Met, configuration: int) -> int:
     """Fill all cells of a row."""
     for symbol in range(met.table.shape[1]):
         if met.table[configuration, symbol] == UNKNOWN:
-            reason = fill_cell(ways, met, configuration, symbol)
+            reason = fill_cell(ways, met, configuration, symbol, NO_ARC)
             if reason != FINISHED:
                 return reason
     return FINISHED
@@ -192,7 +190,7 @@ def cell_filled(
     """
     if symbol == WHOLE_ROW:
         return fill_row(Actions(*ways), Met(*met), configuration)
-    return fill_cell(Actions(*ways), Met(*met), configuration, symbol)
+    return fill_cell(Actions(*ways), Met(*met), configuration, symbol, NO_ARC)
 
 
 @jit
@@ -210,7 +208,7 @@ def fill_trie(ways: Actions, met: Met, byte: UInt8, depth: Int32, skip: Int32, s
         symbol = ways.symbol_class[byte[at]]
         target = met.table[here, symbol]
         if target == UNKNOWN:
-            reason = fill_cell(ways, met, here, symbol)  # pyright: ignore[reportArgumentType]
+            reason = fill_cell(ways, met, here, symbol, NO_ARC)  # pyright: ignore[reportArgumentType]
             if reason != FINISHED:
                 met.progress[AT] = at
                 return reason
@@ -319,7 +317,7 @@ def words_below(
             symbol = ways.symbol_class[byte[at]]
             target = met.table[here, symbol]
             if target == UNKNOWN:
-                reason = fill_cell(ways, met, here, symbol)  # pyright: ignore[reportArgumentType]
+                reason = fill_cell(ways, met, here, symbol, NO_ARC)  # pyright: ignore[reportArgumentType]
                 if reason != FINISHED:
                     met.progress[AT] = k  # This place is walked again from its start.
                     return reason
