@@ -29,7 +29,6 @@ from explorer.budget import Meter
 from explorer.decoding.models.model import Reading
 from explorer.errors import ExplorerError
 from explorer.languages.stages.normalized import ValidUtf8
-from explorer.tokens.schemes.terminals import FLAT_OBJECT
 from tests.decoding.models import Fixed, hash_model
 
 
@@ -120,7 +119,6 @@ def shown() -> dict[str, Any]:
         "cursor": cursor,
         "aside": cursor.aside(),
         "compare": widgets.Compare(lm, "a", None, schemes={"a": constraint}),
-        "invasiveness": widgets.Invasiveness(lm, constraint, max_tokens=5),
     }
 
 
@@ -227,9 +225,6 @@ USABLE: dict[str, Callable[[], Any]] = {
     "compare.step.tokens": lambda: 1,
     "compare.take.token": lambda: 2,
     "ToyModel.tokens": lambda: {"a": 1},
-    "Invasiveness.lm": lambda: shown()["toy"],
-    "Invasiveness.constraint": lambda: FLAT_OBJECT,
-    "invasiveness.show_step.scheme": lambda: 0,
     "lazy.mask_within.remaining": lambda: 3,
 }
 
@@ -257,7 +252,7 @@ def owners() -> Iterator[tuple[str, Callable[[], Any]]]:
     for name in ("vocabulary", "constraint", "dfa", "masks", "sampler", "trace", "run", "budget"):
         yield name, lambda name=name: things()[name]
     yield "session", session
-    for name in ("toy", "lazy", "cursor", "compare", "invasiveness"):
+    for name in ("toy", "lazy", "cursor", "compare"):
         yield name, lambda name=name: shown()[name]
     for name in ("Constraint", "Vocabulary", "Session", "Trace", "TokenDFA"):
         yield name, lambda name=name: getattr(explorer, name)
@@ -289,7 +284,7 @@ def callables() -> dict[str, Callable[[], Any]]:
     for name in explorer.__all__:
         if callable(getattr(explorer, name)) and name not in LEFT_OUT:
             found[name] = lambda name=name: getattr(explorer, name)
-    for name in ("Compare", "Cursor", "Invasiveness", "ToyModel"):
+    for name in ("Compare", "Cursor", "ToyModel"):
         found[name] = lambda name=name: getattr(widgets, name)
     # Its other methods are the protocol's, which sessions call.
     found["chat.prompt"] = lambda: explorer.load_model("tiny-chat").prompt
@@ -388,7 +383,7 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_callables_are_found() -> None:
     assert {
         "regex", "Session", "session.step", "Session.from_ids", "dfa.allowed", "Cursor",
-        "cursor.restore", "compare.take", "invasiveness.write", "toy.read", "lazy.can_finish",
+        "cursor.restore", "compare.take", "toy.read", "lazy.can_finish",
         "grammars.xml_text",
     } <= set(callables())  # fmt: skip
     for name in callables():

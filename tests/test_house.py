@@ -217,7 +217,6 @@ MOST_PARAMETERS: Final = 8
 MANY_PARAMETERS: Final[Mapping[str, int]] = {
     "Compare.__init__": 10,
     "ConstraintLogitsProcessor.__init__": 9,
-    "Invasiveness.__init__": 10,
     "View.__init__": 12,
     "Walk.__init__": 16,
     "chip": 9,

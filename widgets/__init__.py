@@ -8,7 +8,7 @@ Importing the package imports no notebook library; the names are looked up on fi
 Read in this order: `cursor` (the session that widgets share), `shown_place` (the data of it that
 they show), `looks` (one step ahead), `figures` (the pure functions that compute these data),
 `dialogue` (the messages of a page), `views` (the widgets); then the modules that they use:
-`editing` and `kinds` of constraints with examples (`tag_texts`), `toy` (a model with probabilities
+`editing` and `kinds` of constraints with presets, `toy` (a model with probabilities
 set by hand), `other_engines`, `compiling`, `export` (a page and a still that need no kernel),
 `report` (of many runs), `lessons`, `prompt_socket`.
 """
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
         Stepper,
         TokenStrip,
     )
-    from widgets.views.invasiveness import Invasiveness
 
 __all__ = [
     "Compare",
@@ -47,7 +46,6 @@ __all__ = [
     "Cursor",
     "Distribution",
     "Explorer",
-    "Invasiveness",
     "Machines",
     "Mask",
     "OverTime",
@@ -67,7 +65,6 @@ _LATER = {
     "Cursor": "widgets.cursor",
     "Distribution": "widgets.views.explorer",
     "Explorer": "widgets.views.explorer",
-    "Invasiveness": "widgets.views.invasiveness",
     "Machines": "widgets.views.explorer",
     "Mask": "widgets.views.explorer",
     "OverTime": "widgets.views.explorer",

@@ -13,10 +13,10 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from explorer.analysis.session import Session
-from explorer.arguments import instance, shown, whole_number, wrong
+from explorer.arguments import instance, listed, shown, whole_number, wrong
 from explorer.decoding.models.model import LanguageModel, Prompt
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.trace.records import Step
@@ -275,13 +275,19 @@ class Cursor:
                 self._tell(after, session.length if ahead == tokens else before)
             return not session.finished and session.index - before == tokens - ahead
 
-    def fork(self) -> Session:
+    def fork(self, tokens: Sequence[int] = ()) -> Session:
         """Keep the line, and make a new one from the cursor on current.
 
-        An empty line would be replaced by an identical new one, so it stays current.
+        An empty line is replaced by the new one, so it does not stay beside it.
+
+        Args:
+            tokens: Ids that are taken on the new line.
 
         Returns:
             The session of the current line.
+
+        Raises:
+            ExplorerError: A token is masked, or the text has ended before it; then nothing changed.
 
         Example:
             >>> from widgets.toy import ToyModel, toy_constraint
@@ -291,10 +297,17 @@ class Cursor:
             ([('line 1', 'foo'), ('line 2', 'foofood')], 1)
         """
         with self.lock:
-            if not self.session.length:
+            tokens = cast("list[int]", listed("tokens", tokens, "a list of token ids"))
+            if not self.session.length and not tokens:
                 return self.session
             made = self.session.fork()
-            self._add(made)
+            for token in tokens:
+                made.step(token)
+            if self.session.length:
+                self._add(made)
+            else:
+                self._lines[self._current] = (self._lines[self._current][0], made)
+            self._selected = None
             self._tell()
             return made
 
@@ -475,11 +488,35 @@ class Cursor:
                 self._current -= 1
 
     def _tell(self, after: int | None = None, kept: int | None = None) -> None:
-        """Notify all listeners of a change; without arguments everything may be different."""
+        """Notify all listeners of a change; without arguments everything may be different.
+
+        An error in one of them is raised after all others were notified.
+        """
         now = self.generation
         self.happened = Happened(now if after is None else after, now, kept)
-        for listener in tuple(self._listeners):
-            listener()
+        each_of(self._listeners)
+
+
+def each_of(functions: Sequence[Callable[[], None]]) -> None:
+    """Call all functions; the first error is raised after the last call.
+
+    Example:
+        >>> called = []
+        >>> each_of([lambda: [][0], lambda: called.append(1)])
+        Traceback (most recent call last):
+            ...
+        IndexError: list index out of range
+        >>> called
+        [1]
+    """
+    errors: list[BaseException] = []
+    for function in tuple(functions):
+        try:
+            function()
+        except BaseException as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
 
 
 def line_of(

@@ -21,7 +21,7 @@ import threading
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final, TypedDict, cast
 from uuid import uuid4
 from weakref import WeakValueDictionary
@@ -51,7 +51,7 @@ from explorer.tokens.machine import TokenMachine, table_of
 from widgets import kinds
 from widgets.compiling.composed import Composed, drawn_machine
 from widgets.compiling.worker import CompileWorker
-from widgets.cursor import Cursor, whole_trace
+from widgets.cursor import Cursor, each_of, whole_trace
 from widgets.editing import Editing
 from widgets.figures.drawing.geometry import Layout
 from widgets.figures.drawing.layout import lay_out_figures
@@ -71,6 +71,7 @@ from widgets.figures.packets import (
     class_packet,
     lean,
     machine_packet,
+    numbers_packet,
     position_packet,
     schema_behind,
     vocabulary_packet,
@@ -585,11 +586,17 @@ class ShownPlace:
         return stop
 
     def refresh(self) -> None:
-        """Compute the message once, and pass it to all followers."""
+        """Compute the message once, and pass it to all followers: the numbers, then the words."""
         with self.cursor.lock:
             told = self._told = self._worked_out()
-            for show in tuple(self._followers):
-                show(told)
+            self._tell(told)
+            trace, k = self.cursor.full_trace(), self.session.index
+            position = cast(ShownPosition, self.page.position(trace, k))
+            self._told = replace(told, position=position)
+            self._tell(replace(self._told, again=True))
+
+    def _tell(self, told: ToldPlace) -> None:
+        each_of([partial(show, told) for show in self._followers])
 
     def catch_up(self) -> None:
         """Refresh if the session moved without the cursor, so that no follower was told."""
@@ -626,7 +633,7 @@ class ShownPlace:
         cursor, session, page, told = self.cursor, self.session, self.page, self._told
         happened, trace, k = cursor.happened, cursor.full_trace(), session.index
         question = self._question(session, page)
-        position = cast(ShownPosition, page.position(trace, k))
+        position = cast(ShownPosition, numbers_packet(trace, k, page.machine))
         known = told is not None and told.line["generation"] == happened.after
         if told is None or not known or happened.generation != cursor.generation:
             kept = None

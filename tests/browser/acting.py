@@ -31,7 +31,7 @@ def opened(machine: Locator) -> Locator:
 
 
 def drawer(root: Locator, *names: str) -> Locator:
-    """The explorer, with some of its drawers open: mask, reasons, past, time, traps, engines."""
+    """The explorer, with some of its drawers open: mask, reasons, time, traps, engines."""
     for name in names:
         head = root.locator(f'[data-drawer="{name}"]')
         if head.get_attribute("aria-expanded") == "false":

@@ -10,7 +10,7 @@ from tests.browser.conftest import Lab, Notebook
 PARTS_WITH_TEXT = (
     ".lmx-head", ".lmx-group", ".lmx-part-reasons .total", ".lmx-traps", ".lmx-trap",
     ".lmx-caption",
-    ".lmx-history .numbers", ".lmx-time .chart", ".lmx-time svg", ".lmx-legend", ".lmx-why",
+    ".lmx-time .chart", ".lmx-time svg", ".lmx-legend", ".lmx-why",
     ".lmx-act", ".lmx-menu", ".lmx-compare .lmx-agree", ".lmx-compare .lmx-column > header",
 )  # fmt: skip
 
@@ -30,7 +30,7 @@ def test_text_has_contrast(theme: str, notebook: Notebook, lab: Lab) -> None:
     for root in (toy, both):
         press(root, STEP)
         at(root, 1)
-    drawer(toy, "reasons", "past", "time", "traps").locator(".lmx-trap").first.wait_for()
+    drawer(toy, "reasons", "time", "traps").locator(".lmx-trap").first.wait_for()
     toy.locator(".lmx-groups:not(.old) .lmx-group").first.wait_for()
     seen = page.evaluate(CONTRAST, list(PARTS_WITH_TEXT))
     toy.locator(f'.lmx-row[data-token="{FOR}"]').click()
@@ -102,7 +102,7 @@ MARKS = f"""() => {{
         ['.lmx-time .now', 'stroke'],
         ['.lmx-time .here', 'fill'], ['.lmx-legend .after', 'stroke'],
         ['.lmx-legend .before', 'stroke'],
-        ['.lmx-history .here', 'outlineColor'], ['.lmx-graph .n.now circle', 'stroke'],
+         ['.lmx-graph .n.now circle', 'stroke'],
         ['.lmx-graph .n.past circle', 'stroke'], ['.lmx-graph .a .line', 'stroke'],
         ['.lmx-row .pair b', 'backgroundColor'], ['.lmx-row .pair u', 'backgroundColor'],
         ['.lmx-cell.on', 'borderTopColor'], ['.lmx-why .ko', 'borderTopColor'],

@@ -8,15 +8,13 @@ import os
 import pytest
 
 from tests.browser.acting import STEP, at, press, quiet
-from tests.browser.conftest import PATIENCE, REPOSITORY, Lab, Notebook
+from tests.browser.conftest import REPOSITORY, Lab, Notebook
 from tests.notebooks.running import course
 
 LESSONS = [path.stem for path in course() if path.stem != "00_quickstart"]
 """The quickstart has a test of its own, beside those of the explorer."""
 SHORT = "09e_isolated_spaces"
 """The one that runs in every test run; the others are `long`."""
-ROWS = "10_invasiveness"
-"""Its explorer opens when a token of its rows is clicked."""
 
 
 @pytest.mark.parametrize(
@@ -27,10 +25,6 @@ def test_a_notebook_runs_and_its_explorer_steps(notebook: Notebook, lab: Lab, st
     written = json.loads((REPOSITORY / "notebooks" / f"{stem}.ipynb").read_text("utf-8"))
     notebook.open(lab.put(f"{stem}.ipynb", written))
     assert notebook.run_all()
-    if stem == ROWS:
-        box = notebook.page.locator('.lmx-schemes [data-scheme="k = 1"] .lmx-box').first
-        box.wait_for(timeout=PATIENCE)
-        box.click()
     root = notebook.explorer()
     at(root, 0)
     press(root, STEP)

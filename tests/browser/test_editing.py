@@ -8,7 +8,7 @@ import re
 import explorer
 from tests.browser.acting import STEP, allowed, at, press, quiet
 from tests.browser.conftest import Lab, Notebook
-from widgets.kinds import PRESETS, TOY
+from widgets.kinds import TOY, presets_of
 from widgets.toy import PATTERN, ToyModel
 
 # Sixteen million states: minutes, so the budget that a page has must be raised first.
@@ -89,7 +89,7 @@ def test_a_preset_brings_its_vocabulary_and_the_toy_comes_back(
     prompt = root.get_by_role("textbox", name="prompt")
     about = root.locator(".lmx-top .chip")
     report = root.locator(".report")
-    preset = next(one for one in PRESETS if one.name == "IPv4")
+    preset = next(one for one in presets_of("first") if one.name == "IPv4")
     root.get_by_label("presets").select_option(label=preset.name)
     about.filter(has_text="model tiny").wait_for()
     report.filter(has_text="token classes").wait_for()

@@ -17,10 +17,10 @@ from explorer.languages.constraint import regex
 from tests.widgets.page import Page
 from widgets import Explorer
 from widgets.cursor import Cursor
+from widgets.lessons.invasive import scheme_texts
 from widgets.toy import EOS, ToyModel
 from widgets.views.compare import Compare
 from widgets.views.explorer import Mask
-from widgets.views.invasiveness import Invasiveness
 
 F, OO, FOO, FOR, FOOD = range(5)
 SIDES = ("left", "right")
@@ -178,11 +178,12 @@ def test_what_is_not_a_session_or_a_model_is_refused() -> None:
 
 def test_schemes_are_compared_with_their_marks() -> None:
     """The strip marks what crosses a border and what a template fixed; a side takes another one."""
-    made = Invasiveness("tiny", max_tokens=10, lookaheads=(0, 1))
-    both = made.compare("k = 1", "template")
+    tiny = load_model("tiny")
+    made = scheme_texts(tiny, max_tokens=10, lookaheads=(0, 1))
+    both = Compare(tiny, "k = 1", "template", made.prompt, schemes=made.machines)
     page = Page(both)
     assert page.ask("run", tokens=10)["ok"]
-    rows = {row["name"]: row for row in made.schemes["rows"]}
+    rows = {row["name"]: row for row in made.rows}
     marks = ("bridge", "fixed")
 
     def agree() -> None:
@@ -206,9 +207,8 @@ def test_schemes_are_compared_with_their_marks() -> None:
     assert not page.ask("scheme", scheme="ours")["ok"]
     with pytest.raises(ExplorerError, match="left is 'nope'"):
         Compare(None, "nope", schemes={"one": regex("(foo)+d")})
-    shown = Explorer(made.session.lm, made.machines["k = 0"], made.schemes["prompt"])
+    shown = Explorer(tiny, made.machines["k = 0"], made.prompt)
     masked = [bar for bar in shown.position["top"] if not bar["allowed"]]
     assert any(bar["reason"] == "crosses 1 border" for bar in masked)
-    made.close()
     both.close()
     shown.close()

@@ -17,9 +17,9 @@ from explorer import Constraint, Sampler, Session
 from explorer.languages.sources import registry
 from tests.widgets.page import Held, Page
 from widgets.cursor import Cursor
-from widgets.dialogue.dialogue import TABLE, table_for_page
+from widgets.dialogue.handlers import TABLE, table_for_page
 from widgets.dialogue.later import Later
-from widgets.dialogue.messages import AtPlace, read_message
+from widgets.dialogue.messages import AtPlace, message_fields, read_message
 from widgets.kinds import register_kind
 from widgets.toy import ToyModel, toy_constraint
 from widgets.views import bundle
@@ -114,8 +114,8 @@ MOVES: dict[str, dict[str, object]] = {
     "fork": {}, "again": {}, "switch": {"line": 0}, "follow": {"tokens": [FOO]},
 }  # fmt: skip
 OF_NO_PLACE = {
-    "reset", "edit", "sampler", "switch_stage", "add_stage", "choose_model", "schemes", "open",
-    "scheme", "rewrite", "relax",
+    "reset", "edit", "sampler", "switch_stage", "add_stage", "choose_model", "scheme",
+    "rewrite", "relax",
 }  # fmt: skip
 """They mean the same wherever the cursor stands."""
 
@@ -199,11 +199,11 @@ FIELDS: dict[str, dict[str, object]] = {
     **MOVES, "walk": {"token": F}, "why": {"token": F}, "more": {"token": F}, "widen": {"token": F},
     "search": {"query": "f"}, "engines": {"tokens": [F]}, "group": {"group": 0},
     "arc": {"source": "q0", "target": "q3"},
-    "rows": {"first": 0, "end": 1}, "edit": {"kind": "regex", "text": "food"}, "play": {"on": True},
+    "edit": {"kind": "regex", "text": "food"}, "play": {"on": True},
     "stage_machine": {"stage": 0}, "switch_stage": {"stage": 0, "on": False},
     "add_stage": {"stage": "utf8"}, "relax": {"token": F, "k": 0},
     "choose_model": {"model": "tiny-sp"}, "rewrite": {"token": FOR, "writes": "food"},
-    "open": {"row": 0, "k": 0}, "scheme": {"scheme": "ours"},
+    "scheme": {"scheme": "ours"},
 }  # fmt: skip
 
 
@@ -211,9 +211,10 @@ def test_what_is_flagged_as_later_is_worked_out_on_a_thread_and_nothing_else(pag
     place = page.made.shown
     assert page.ask("add_stage", stage="utf8")["ok"]  # One to switch and to draw.
     for name, entry in TABLE.items():
-        if name in ("line", "export", "stop", "schemes", "open", "scheme"):  # The widget's own.
+        if name in ("line", "export", "stop", "scheme"):  # The widget's own.
             continue
-        answer = entry.handler(place, read_message(entry.message, FIELDS.get(name, {})))
+        asked = read_message(entry.message, FIELDS.get(name, {}))
+        answer = entry.handler(place, **message_fields(asked))
         assert isinstance(answer, Later) is entry.later, name
     place.editing.cancel()
 

@@ -14,7 +14,7 @@ from explorer.tokens.machine import TokenMachine
 from tests.evidence import few
 from tests.widgets.page import Page
 from widgets.compiling.worker import CompileWorker
-from widgets.kinds import PRESETS, TOY
+from widgets.kinds import TOY, presets_of
 from widgets.toy import PATTERN
 from widgets.views.explorer import Explorer
 
@@ -110,7 +110,7 @@ def test_a_prompt_alone_is_answered_at_once(page: Page) -> None:
 
 
 def test_presets_change_the_vocabulary_and_the_toy_comes_back(page: Page) -> None:
-    preset = next(p for p in PRESETS if p.name == "IPv4")
+    preset = next(p for p in presets_of("first") if p.name == "IPv4")
     assert page.answer(
         page.edit(preset.text, kind=preset.kind, preset=preset.name, prompt="At ")
     )["ok"]  # fmt: skip
@@ -144,7 +144,7 @@ def to_the_toy(page: Page, prompt: str) -> None:
 
 
 def to_a_preset(page: Page, name: str) -> None:
-    preset = next(p for p in PRESETS if p.name == name)
+    preset = next(p for p in presets_of("first") if p.name == name)
     # The toy's page has no prompt.
     assert page.answer(page.edit(preset.text, kind=preset.kind, preset=name))["ok"]
 
@@ -195,7 +195,7 @@ ACTIONS = ("preset", "toy", "other preset", "typed", "cancel", "step", "reset", 
 
 
 def act(page: Page, action: str) -> int:
-    presets = {preset.name: preset for preset in PRESETS}
+    presets = {preset.name: preset for preset in presets_of("first")}
     if action in ("preset", "other preset"):
         preset = presets["IPv4" if action == "preset" else "choices"]
         return page.edit(preset.text, kind=preset.kind, preset=preset.name)
@@ -244,7 +244,7 @@ def test_whatever_is_done_while_it_is_compiled_the_last_question_counts(
     assert all(answer["ok"] or answer.get("cancelled") for answer in answers), answers
     edits = second not in ("step", "reset", "fork", "again")
     assert answers[0]["ok"] or edits, answers  # Only a newer edit or a cancel calls it off.
-    presets = {preset.name: preset.text for preset in PRESETS}
+    presets = {preset.name: preset.text for preset in presets_of("first")}
     texts = {"preset": presets["IPv4"], "other preset": presets["choices"], "typed": "foo|food"}
     texts |= {"toy": PATTERN, "cancel": texts[first] if answers[0]["ok"] else PATTERN}
     assert shown(page) == texts[second if edits else first]

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 import explorer
-from explorer.decoding.models.compression import CompressionModel
 from explorer.decoding.models.model import LanguageModel
 from tests.widgets.page import Page
 from widgets import kinds
@@ -36,7 +35,7 @@ def test_a_preset_compiles_and_takes_steps(preset: kinds.Preset) -> None:
     assert session.ids
 
 
-@pytest.mark.parametrize("preset", kinds.TAGS, ids=lambda one: one.name)
+@pytest.mark.parametrize("preset", kinds.presets_of("tag"), ids=lambda one: one.name)
 def test_a_machine_with_control_tokens_is_drawn_whole(preset: kinds.Preset) -> None:
     """Characters and control tokens that lead to one state are one edge."""
     constraint = kinds.constraint_of_kind(preset.kind, preset.text)
@@ -51,7 +50,7 @@ def test_every_kind_of_the_editor_has_a_preset() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("example", kinds.EXAMPLES, ids=lambda one: one.name)
+@pytest.mark.parametrize("example", kinds.presets_of("field"), ids=lambda one: one.name)
 def test_an_example_is_written_and_read_back(example: kinds.Preset) -> None:
     constraint = kinds.constraint_of_kind(example.kind, example.text)
     # A grammar that recurses knows no distance to the end, so no limit can take part in its mask.
@@ -75,38 +74,14 @@ def test_the_patterns_by_hand_are_within_the_schema() -> None:
     """A schema also allows escapes of JSON and 1e2 for 100; a hand-written pattern does not."""
     by_hand, schema = (
         kinds.constraint_of_kind(one.kind, one.text)
-        for one in kinds.EXAMPLES
+        for one in kinds.presets_of("field")
         if one.name.startswith("Pink Floyd")
     )
     assert (by_hand - schema).is_empty() and not (schema - by_hand).is_empty()
     assert (schema - by_hand - explorer.regex(r".*(\\|[0-9][eE.]).*")).is_empty()
 
 
-def test_a_preset_brings_a_model_that_is_no_transformer_and_takes_it_away() -> None:
-    lm = explorer.load_model("tiny")
-    mine = explorer.Session(lm, explorer.regex("[a-z]+"), "my own prompt")
-    page = Page(Explorer(cursor=Cursor(mine)))
-
-    def choose(name: str) -> None:
-        one = kinds.preset_of(name)
-        assert one is not None
-        assert page.answer(page.edit(one.text, kind=one.kind, preset=one.name))["ok"]
-
-    choose("Moby Dick (zlib for a model)")
-    assert isinstance(page.made.session.lm, CompressionModel)
-    assert str(page.made.session.prompt).endswith("Call me")
-    page.made.session.step()
-    assert page.made.session.trace.text == " "
-    choose(kinds.TOY)
-    choose("countries")
-    assert page.made.session.lm is lm
-    choose("Moby Dick (zlib for a model)")
-    choose("Moby Dick")
-    assert page.made.session.lm is lm
-    page.made.close()
-
-
-@pytest.mark.parametrize("preset", kinds.PITFALLS, ids=lambda one: one.name)
+@pytest.mark.parametrize("preset", kinds.presets_of("pitfall"), ids=lambda one: one.name)
 def test_a_pitfall_brings_its_model_and_its_stages_and_takes_them_away(
     preset: kinds.Preset,
 ) -> None:
@@ -186,9 +161,9 @@ def test_a_toy_and_a_run_from_elsewhere() -> None:
     elsewhere.made.close()
 
 
-def test_from_the_toy_to_zlib_and_on() -> None:
+def test_from_the_toy_to_another_model_and_on() -> None:
     page = Page(Explorer())
-    for name, model in (("Moby Dick (zlib for a model)", "zlib"), ("countries", "tiny")):
+    for name, model in (("pitfall: preprocessing", "tiny-sp"), ("countries", "tiny")):
         one = kinds.preset_of(name)
         assert one is not None
         assert page.answer(page.edit(one.text, kind=one.kind, preset=one.name))["ok"]
@@ -208,7 +183,9 @@ def test_the_pydantic_character_is_the_schema_in_the_list() -> None:
         year: Annotated[int, Field(ge=1, le=7)]
         pets: Annotated[list[Literal["owl", "cat", "toad", "rat"]], Field(max_length=2)] = []
 
-    listed = next(one for one in kinds.EXAMPLES if one.name == "Harry Potter (JSON Schema)")
+    listed = next(
+        one for one in kinds.presets_of("field") if one.name == "Harry Potter (JSON Schema)"
+    )
     assert explorer.from_type(Character).equivalent(
         kinds.constraint_of_kind(listed.kind, listed.text)
     )
@@ -218,7 +195,7 @@ def test_the_editor_takes_types_and_templates() -> None:
     lm = explorer.load_model("tiny")
     page = Page(Explorer(cursor=Cursor(explorer.Session(lm, explorer.regex("a"), "x"))))
     for name in ("Harry Potter (JSON Schema)", "Harry Potter (template)"):
-        one = next(one for one in kinds.EXAMPLES if one.name == name)
+        one = next(one for one in kinds.presets_of("field") if one.name == name)
         assert page.answer(page.edit(one.text, kind=one.kind, preset=one.name))["ok"]
         editor: Any = page.made.editor
         assert (editor["kind"], editor["text"]) == (one.kind, one.text)

@@ -1,16 +1,15 @@
-"""The rows of schemes show the data of the runs; a click opens the step."""
+"""The rows of schemes show the data of the runs; as lines of a cursor they are the same texts."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
 import explorer
-import widgets
 from explorer import Sampler
 from explorer.analysis.invasiveness import schemes_of
 from explorer.analysis.invasiveness.schemes import TEMPLATES
@@ -18,35 +17,21 @@ from explorer.decoding.models.model import Reading
 from explorer.errors import ContextFull, ExplorerError
 from explorer.tokens.schemes.lookahead import bridges_of
 from explorer.tokens.schemes.terminals import FLAT_OBJECT
-from tests.widgets.page import Page
 from widgets.cursor import whole_trace
 from widgets.figures.panels.schemes import ALONE
+from widgets.lessons.invasive import PROMPT, SchemeTexts, example_template, scheme_texts
 from widgets.views.explorer import Explorer
-from widgets.views.invasiveness import PROMPT, Invasiveness, example_template
 
 LM = explorer.load_model("tiny")
 
 
 @pytest.fixture(scope="module")
-def shown() -> Iterator[Invasiveness]:
-    made = Invasiveness(LM, max_tokens=14, lookaheads=(0, 1))
-    yield made
-    made.close()
+def shown() -> SchemeTexts:
+    return scheme_texts(LM, max_tokens=14, lookaheads=(0, 1))
 
 
-@pytest.fixture
-def page(shown: Invasiveness) -> Page:
-    shown.write(PROMPT, temperature=0.0, seed=0)
-    return Page(shown)
-
-
-def test_it_is_exported() -> None:
-    assert widgets.Invasiveness is Invasiveness and "Invasiveness" in widgets.__all__
-
-
-def test_the_rows_are_the_runs(shown: Invasiveness) -> None:
-    shown.write(PROMPT, temperature=0.0, seed=0)
-    rows = shown.schemes["rows"]
+def test_the_rows_are_the_runs(shown: SchemeTexts) -> None:
+    rows = shown.rows
     made = schemes_of(LM, PROMPT, FLAT_OBJECT, template=example_template(), lookaheads=(0, 1))
     assert [row["name"] for row in rows] == [ALONE, *(scheme.name for scheme in made)]
     for row, scheme in zip(rows[1:], made, strict=True):
@@ -76,74 +61,49 @@ def test_the_rows_are_the_runs(shown: Invasiveness) -> None:
     assert next(row for row in rows if row["name"] == "ours")["note"] == "k = ∞"
 
 
-def test_a_row_is_opened_where_its_token_was_chosen(page: Page) -> None:
-    made: Invasiveness = page.made
-    beside = Explorer(cursor=made.cursor)
-    for number, row in enumerate(made.schemes["rows"]):
-        k = min(3, len(row["tokens"]) - 1)
-        assert page.ask("open", row=number, k=k)["ok"]
-        assert made.opened == number and page.position["k"] == beside.position["k"] == k
-        assert whole_trace(made.session).ids == tuple(token["id"] for token in row["tokens"])
-        taken = whole_trace(made.session).steps
+def test_the_lines_of_a_cursor_are_the_rows(shown: SchemeTexts) -> None:
+    cursor = shown.cursor()
+    view = Explorer(cursor=cursor)
+    assert [name for name, _ in cursor.lines] == [row["name"] for row in shown.rows]
+    for number, row in enumerate(shown.rows):
+        cursor.switch(number)
+        assert (view.position["k"], cursor.session.index) == (0, 0)
+        assert whole_trace(cursor.session).ids == tuple(token["id"] for token in row["tokens"])
+        taken = whole_trace(cursor.session).steps
         assert all(step.chosen_by == "sampler" for step in taken)  # Greedy: nothing by hand.
-        machine = made.session.machine
         if number and row["name"] != "ours":
-            assert machine is made.machines[row["name"]]
-    # What a person does there leaves the row as it is.
-    made.show_step("ours", 2)
-    before = made.schemes
-    assert page.ask("take", token=made.session.allowed().nonzero()[0].tolist()[0])["ok"]
-    made.show_step("ours", 2)
-    assert made.schemes is before
-    ids = tuple(token["id"] for token in before["rows"][3]["tokens"])
-    assert whole_trace(made.session).ids == ids
-    beside.close()
+            assert cursor.session.machine is shown.machines[row["name"]]
+    view.close()
 
 
-def test_rows_are_written_anew(page: Page) -> None:
-    made: Invasiveness = page.made
-    first = made.schemes
-    page.ask("open", row=2, k=1)
-    answer = page.ask(
-        "schemes", prompt="Q: Give me a person as a JSON object.\nA: ", temperature=1.0, seed=3
+def test_another_seed_is_another_text() -> None:
+    prompt = "Q: Give me a person as a JSON object.\nA: "
+    made = scheme_texts(
+        LM, prompt, FLAT_OBJECT, lookaheads=(1,), sampler=Sampler(1.0), seed=3, max_tokens=14
     )
-    assert answer["ok"] and made.opened == -1 and page.position["k"] == 0
-    now = made.schemes
-    assert (now["temperature"], now["seed"]) == (1.0, 3) and now["rows"] != first["rows"]
-    scheme = schemes_of(LM, now["prompt"], FLAT_OBJECT, lookaheads=(1,))[0]
-    (pair,) = scheme.compared(LM, now["prompt"], sampler=Sampler(1.0), seed=3, max_tokens=14)
-    assert [token["id"] for token in now["rows"][2]["tokens"]] == list(pair.constrained.tokens)
-    # A step that the line's own sampler would take otherwise is one by hand; the text is the same.
-    page.ask("open", row=2, k=0)
-    assert whole_trace(made.session).ids == pair.constrained.tokens
-    refused = page.ask("schemes", temperature=-1.0)
-    assert not refused["ok"] and made.schemes is now
-    assert not page.ask("open", row=99, k=0)["ok"] and not page.ask("open", row=1, k=999)["ok"]
+    scheme = schemes_of(LM, prompt, FLAT_OBJECT, lookaheads=(1,))[0]
+    (pair,) = scheme.compared(LM, prompt, sampler=Sampler(1.0), seed=3, max_tokens=14)
+    assert [token["id"] for token in made.rows[1]["tokens"]] == list(pair.constrained.tokens)
+    assert made.cursor().lines[1][1].length == len(pair.constrained.tokens)
 
 
 def test_a_constraint_without_terminals_or_template() -> None:
-    made = Invasiveness(LM, explorer.choice([" Paris", " Rome"]), "The capital of France is")
-    rows = made.schemes["rows"]
-    assert [row["name"] for row in rows] == [ALONE, "ours"]
-    assert rows[1]["bridges"] is None and "note" not in rows[1]
-    root = ElementTree.fromstring(made.snapshot().svg)
-    assert root.get("role") == "img" and "ours: ␣Paris [0.0]" in made.snapshot().text
-    both = made.compare()  # The one scheme beside the model alone.
-    assert (both.left_scheme, both.right_scheme) == (ALONE, "ours")
-    both.close()
-    made.close()
+    made = scheme_texts(LM, "The capital of France is", explorer.choice([" Paris", " Rome"]))
+    assert [row["name"] for row in made.rows] == [ALONE, "ours"]
+    assert made.rows[1]["bridges"] is None and "note" not in made.rows[1]
+    picture = made._repr_mimebundle_()
+    root = ElementTree.fromstring(picture["image/svg+xml"])
+    assert root.get("role") == "img" and "ours: ␣Paris [0.0]" in picture["text/plain"]
 
 
-def test_what_cannot_be_shown_is_refused(shown: Invasiveness) -> None:
+def test_what_cannot_be_written_is_refused() -> None:
     wrong: list[tuple[str, dict[str, Any]]] = [
         ("filters", {"sampler": Sampler(1.0, top_k=3)}), ("seed", {"seed": -1}),
         ("max_tokens", {"max_tokens": 0}), ("lookahead", {"lookaheads": (-1,)}),
     ]  # fmt: skip
     for said, settings in wrong:
         with pytest.raises(ExplorerError, match=said):
-            Invasiveness(LM, **settings)
-    with pytest.raises(ExplorerError, match="no row 'k = 9'"):
-        shown.show_step("k = 9", 0)
+            scheme_texts(LM, **settings)
 
 
 class NotingModel:
@@ -164,44 +124,25 @@ class NotingModel:
 def test_the_model_reads_no_text_twice() -> None:
     """What rows have in common is known to all of them."""
     lm = NotingModel()
-    made = Invasiveness(lm, FLAT_OBJECT, "City:", max_tokens=4, lookaheads=(0, 1))
-    lm.seen.clear()
-    made.write("City:")
-    own = len(made.schemes["rows"][0]["tokens"])  # The line that is shown reads its own.
-    assert len(lm.seen) - own == len(set(lm.seen)) > 3
-    made.close()
+    scheme_texts(lm, "City:", FLAT_OBJECT, max_tokens=4, lookaheads=(0, 1))
+    assert len(lm.seen) == len(set(lm.seen)) > 3
 
 
 def test_an_endless_hole_is_cut_and_what_fails_becomes_a_row() -> None:
     lm = NotingModel()
     endless = explorer.template(" {y}<b>&", y=explorer.gen(regex="[a-z]+"))
-    made = Invasiveness(lm, None, "Name:", template=endless, max_tokens=3)
-    assert [row["name"] for row in made.schemes["rows"]] == [ALONE, "ours", *TEMPLATES]
-    assert all(len(row["tokens"]) == 3 for row in made.schemes["rows"])
-    # Defaults are schemes that are there; what is not is refused in the user's words.
-    both = made.compare()
-    assert (both.left_scheme, both.right_scheme) == ("template", "ours")
-    with pytest.raises(ExplorerError, match=r"^right is 'k = 0'"):
-        made.compare("ours", "k = 0")
-
+    made = scheme_texts(lm, "Name:", template=endless, max_tokens=3)
+    assert [row["name"] for row in made.rows] == [ALONE, "ours", *TEMPLATES]
+    assert all(len(row["tokens"]) == 3 for row in made.rows)
     # A scheme that cannot be made and one that cannot be written leave the other rows.
-    ids = {r["name"]: tuple(token["id"] for token in r["tokens"]) for r in made.schemes["rows"]}
+    ids = {row["name"]: tuple(token["id"] for token in row["tokens"]) for row in made.rows}
     same = [name for name in ids if ids[name][:1] == ids["template"][:1]]
     assert same == [*TEMPLATES]
     lm.full = (*LM.encode_prompt("Name:"), ids["template"][0])
-    made.write("Name:")
-    rows = {row["name"]: row for row in made.schemes["rows"]}
+    rows = {
+        row["name"]: row for row in scheme_texts(lm, "Name:", template=endless, max_tokens=3).rows
+    }
     assert sorted(rows) == sorted(ids)
     for name in same:
-        assert rows[name]["failed"] and rows[name]["said"] == "not written: The context is full."
+        assert rows[name]["failed"] and "The context is full." in rows[name]["said"]
         assert not rows[name]["tokens"]
-        with pytest.raises(ExplorerError, match="no text in row"):
-            made.show_step(name, 0)
-    assert "The context is full" in made.snapshot().text
-    made.show_step("ours", 1)
-    assert made.session.machine is made.machines["ours"]
-    lm.full = None
-    made.write("Name:")  # And they are back once they can be written.
-    assert not any("failed" in row for row in made.schemes["rows"])
-    both.close()
-    made.close()

@@ -9,9 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 import explorer
-from explorer.analysis.invasiveness import invasiveness
 from explorer.errors import ExplorerError
-from explorer.tokens.machine import TokenMachine
 from explorer.tokens.schemes.lookahead import bridges_of, lookahead_machine
 from explorer.tokens.schemes.subterminals import scanner_arcs
 from explorer.tokens.schemes.terminals import TerminalGrammar
@@ -19,10 +17,9 @@ from widgets.figures.snapshot import Snapshot
 from widgets.lessons import (
     TokenRow,
     bar_picture,
-    invasiveness_picture,
     machine_picture,
     scanner_picture,
-    scheme_lines,
+    scheme_texts,
     spelling_picture,
     spellings_of,
     stage_picture,
@@ -175,42 +172,23 @@ def test_the_scanner_of_the_terminals() -> None:
         scanner_picture(SUMS, "float")
 
 
-def test_schemes_are_rows_and_lines() -> None:
-    """The rows show the data of the runs; the lines of the cursor are the same texts."""
-    tiny, prompt = explorer.load_model("tiny"), "The sum is "
-    machines: dict[str, explorer.Constraint | TokenMachine] = {
-        "ours": SUMS.constraint,
-        "k = 0": lookahead_machine(SUMS, tiny.vocabulary, 0),
-    }
-    found = {
-        name: invasiveness(
-            tiny, prompt, SUMS.constraint, max_tokens=6,
-            machine=machine if isinstance(machine, TokenMachine) else None,
-        )[0]
-        for name, machine in machines.items()
-    }  # fmt: skip
-    shown = invasiveness_picture(found, tiny.vocabulary, SUMS)
+def test_schemes_are_rows() -> None:
+    """The rows show the data of the runs."""
+    made = scheme_texts(explorer.load_model("tiny"), "The sum is ", SUMS, max_tokens=6)
+    shown = made.picture()
     lines = shown.text.splitlines()[1:]
     assert described(shown) == "; ".join(shown.text.splitlines())
-    runs = [found["ours"].free, *(pair.constrained for pair in found.values())]
+    pairs = [*made.pairs.values()]
+    runs = [pairs[0].free, *(pair.constrained for pair in pairs)]
     for line, run in zip(lines, runs, strict=True):
         bits = [float(bit) for bit in re.findall(r"\[([\d.]+)‿?\]", line)]
         assert bits == pytest.approx([-p / math.log(2) for p in run.log_probs], abs=0.051)
-        assert line.count("‿") == bridges_of(SUMS, tiny.vocabulary, run.tokens)
-    assert [line.split(":")[0] for line in lines] == ["the model alone", *found]
-    for line, pair in zip(lines[1:], found.values(), strict=True):
+        assert line.count("‿") == bridges_of(SUMS, made.lm.vocabulary, run.tokens)
+    assert [line.split(":")[0] for line in lines] == ["the model alone", *made.pairs]
+    for line, pair in zip(lines[1:], pairs, strict=True):
         told = line.split(": ", 1)[1].split(" | ")
         marked = [k for k, token in enumerate(told) if "first token that differs" in token]
         assert marked == ([] if pair.parted is None else [pair.parted])
-    cursor = scheme_lines(tiny, prompt, found, machines)
-    assert [name for name, _ in cursor.lines] == ["the model alone", *found]
-    for number, ((_, line), run) in enumerate(zip(cursor.lines, runs, strict=True)):
-        cursor.switch(number)
-        assert line.index == 0 and cursor.full_trace().ids == run.tokens
-    with pytest.raises(ExplorerError, match="'ours' has no machine"):
-        scheme_lines(tiny, prompt, found, {"k = 0": None})
-    with pytest.raises(ExplorerError, match="no scheme"):
-        invasiveness_picture({}, tiny.vocabulary)
 
 
 def test_twins_have_names_of_their_own() -> None:

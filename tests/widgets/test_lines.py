@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -111,3 +111,41 @@ def test_another_seed_keeps_what_stands_and_counts_from_then_on() -> None:
     assert not page.ask("sampler", temperature=1.0, seed=-1)["ok"]
     assert Explorer(seed=2**60).sampler["seed"] == str(2**60)
     made.close()
+
+
+def test_tokens_that_cannot_all_follow_change_nothing() -> None:
+    """A masked token midway: neither the kernel nor the page moves."""
+    page = Page(Explorer())
+    page.ask("step")
+    cursor, before = page.made.cursor, page.made.cursor.session
+    answer = page.ask("follow", tokens=[2, 3])  # foo is allowed after foo, for is not.
+    assert not answer["ok"]
+    assert (cursor.session, cursor.session.text, len(cursor.lines)) == (before, "foo", 1)
+    assert page.line["index"] == cursor.session.index == page.position["k"] == 1
+    assert page.ask("follow", tokens=[2, 4])["ok"]
+    assert (cursor.session.text, len(cursor.lines)) == ("foofoofood", 2)
+    assert page.line["index"] == page.position["k"] == 3
+    page.made.close()
+
+
+def test_tokens_on_a_fork_of_an_empty_line_replace_it() -> None:
+    cursor = Cursor(Session(ToyModel(), toy_constraint()))
+    assert cursor.fork([2, 4]).text == "foofood"
+    assert [name for name, _ in cursor.lines] == ["line 1"]
+
+
+def test_a_listener_that_fails_leaves_no_other_behind() -> None:
+    cursor = Cursor(Session(ToyModel(), toy_constraint()))
+    cursor.subscribe(lambda: [][0])
+    page = Page(Explorer(cursor=cursor))
+    with pytest.raises(IndexError):
+        cursor.step()
+    assert page.position["k"] == cursor.session.index == 1
+    page.made.close()
+
+
+@pytest.mark.parametrize("setting", [{"seed": 7}, {"max_tokens": 3}, {"sampler": Sampler(1.0)}])
+def test_a_setting_beside_a_cursor_is_refused(setting: dict[str, Any]) -> None:
+    cursor = Cursor(Session(ToyModel(), toy_constraint()))
+    with pytest.raises(ExplorerError, match=f"{next(iter(setting))} cannot be given with cursor"):
+        Explorer(cursor=cursor, **setting)

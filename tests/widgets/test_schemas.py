@@ -9,7 +9,7 @@ from explorer import Constraint
 from explorer.languages.sources import registry
 from tests.widgets.page import Page
 from widgets.dialogue.dialogue import error_packet
-from widgets.kinds import PRESETS
+from widgets.kinds import presets_of
 from widgets.views.explorer import Explorer
 
 
@@ -53,4 +53,4 @@ def test_a_vocabulary_that_is_too_small_points_to_the_presets() -> None:
         explorer.compile(explorer.json_schema({"type": "null"}), toy)
     remedy = str(error_packet(raised.value)["remedy"])
     assert 'choose a preset with a model that has more tokens, such as "JSON record".' in remedy
-    assert "JSON record" in [each.name for each in PRESETS]
+    assert "JSON record" in [each.name for each in presets_of("first")]

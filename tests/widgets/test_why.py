@@ -18,8 +18,8 @@ from explorer.analysis.session import Session
 from explorer.decoding.sampling.sampler import Sampler
 from tests.widgets.page import Page
 from widgets.cursor import Cursor
-from widgets.dialogue.dialogue import TABLE
-from widgets.dialogue.messages import AtPosition
+from widgets.dialogue.handlers import TABLE
+from widgets.dialogue.messages import AtPlace
 from widgets.figures.packets import decompress
 from widgets.shown_place import packed
 from widgets.toy import EOS, PATTERN, TOKENS, ToyModel, toy_constraint
@@ -130,14 +130,18 @@ def test_earlier_names_the_place_and_what_was_taken_there(page: Page) -> None:
 
 QUESTIONS = {
     "walk": {"token": FOR}, "why": {"token": FOR}, "more": {"token": FOR}, "widen": {"token": FOR},
-    "search": {"query": "f"}, "allowed": {}, "order": {}, "reasons": {}, "group": {"group": 0},
+    "search": {"query": "f"}, "allowed": {}, "reasons": {}, "group": {"group": 0},
     "traps": {}, "engines": {"tokens": [FOR]},
     "around": {}, "stages": {}, "present": {}, "ahead": {},
 }  # fmt: skip
 
 
 def test_every_question_about_a_place_is_asked_here() -> None:
-    about = {name for name, entry in TABLE.items() if issubclass(entry.message, AtPosition)}
+    about = {
+        name
+        for name, entry in TABLE.items()
+        if issubclass(entry.message, AtPlace) and not entry.moves
+    }
     assert set(QUESTIONS) == about
 
 

@@ -143,7 +143,7 @@ def test_looking_at_the_whole_line_is_no_move() -> None:
     made.close()
 
 
-AFTER_A_STEP = ("around", "present", "reasons", "traps", "rows")
+AFTER_A_STEP = ("around", "present", "reasons", "traps")
 """What a page asks of itself once it has stepped."""
 
 RECORDS = r'(\{"name": "[A-Za-z ]{1,20}", "age": [1-9]?[0-9]\}, ){10}'
@@ -165,8 +165,7 @@ def test_a_step_sends_at_most_64_kilobytes_at_131k(pattern: str) -> None:
         for kind in AFTER_A_STEP:
             if kind == "present" and not made.page_data.whole:
                 continue  # Only of a machine that is drawn whole.
-            place = {"first": k, "end": k + 1} if kind == "rows" else {"k": k}
-            answer = reader.ask(kind, **place)
+            answer = reader.ask(kind, k=k)
             assert answer["ok"], answer
         assert sum(reader.sent) <= 64_000
     made.close()
@@ -182,4 +181,30 @@ def test_a_step_of_a_long_run_sends_no_more_than_one_of_a_short() -> None:
         sizes.append(sum(reader.sent))
     # The path through the machine is shown up to 256 states back; from there on nothing grows.
     assert max(sizes[-20:]) <= max(sizes[100:120]) + 50
+    made.close()
+
+
+def test_the_numbers_of_a_step_are_sent_before_its_words() -> None:
+    """Reasons, characters and spans take longer than the probabilities, so they follow."""
+    made = Explorer()
+    page = Page(made)
+    sent: list[dict[str, Any]] = []
+    receive = made._send
+
+    def seen(msg: dict[str, Any], buffers: Any = None) -> None:
+        if msg["method"] == "update" and "position" in msg["state"]:
+            sent.append(json.loads(json.dumps(msg["state"]["position"])))
+        receive(msg, buffers)
+
+    made._send = seen
+    page.ask("step")
+    first, second = sent
+    assert (first["numbers"], first["k"], first["allowed"]) == (True, 1, 3)
+    assert [bar["constrained"] for bar in first["top"]] == [
+        bar["constrained"] for bar in second["top"]
+    ]
+    assert not {"along", "lit", "expects", "spans"} & first.keys()
+    assert {bar["reason"] for bar in first["top"]} == {None}
+    assert second == json.loads(json.dumps(made.position))
+    assert second["expects"] == "d or f" and not second["numbers"]
     made.close()

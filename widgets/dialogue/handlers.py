@@ -1,96 +1,98 @@
 """The handlers of messages: one function per message of a page, named after it.
 
-`widgets.dialogue.dialogue.TABLE` maps messages to functions, which are called with the cursor's
-lock held. A function that moves the session does so at once. A function that computes something
-takes the data that it needs from the session and returns a `Later`, whose work runs on a thread
-without the lock.
+`widgets.dialogue.messages.answers` registers each of them, and its signature is the message. They
+are called with the cursor's lock held. A function that moves the session does so at once. A
+function that computes something takes the data that it needs from the session and returns a
+`Later`, whose work runs on a thread without the lock.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from explorer.analysis import Explanation
 from explorer.analysis.explaining.step import explain_step
+from explorer.analysis.session import Session
 from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint
 from explorer.tokens.machine import TokenMachine, table_of
 from widgets.cursor import at_end
-from widgets.dialogue import messages as ask
 from widgets.dialogue.later import Later, Packet
-from widgets.dialogue.messages import AtPosition, PageMessage
+from widgets.dialogue.messages import TABLE, Form, Reply, answers
 from widgets.figures.machines.arcs import arcs_of
 from widgets.figures.machines.drawn import draw_whole, missing_arcs
 from widgets.figures.packets import compress
-from widgets.figures.panels.mask import allowed_at, engines_packet, order_packet, rows_packet
+from widgets.figures.panels.mask import allowed_at, engines_packet
 from widgets.figures.panels.reasons import more_packet, widening_packet
 from widgets.figures.panels.tokens import search_packet, token_rows
-from widgets.shown_place import ShownPlace, packed
+from widgets.shown_place import PageData, ShownPlace, packed
 
 MOST_AT_ONCE: Final = 256
 """The most tokens that one message may ask for."""
 
-Reply = Packet | Later | None
-"""The result of a handler: the answer, the work that makes it, or ``None`` for no answer."""
-
-
 # --- moving ---------------------------------------------------------------------------------------
 
 
-def on_step(place: ShownPlace, message: ask.StepOn) -> None:
+@answers(moves=True)
+def on_step(place: ShownPlace) -> None:
     """Add the token that the sampler draws."""
     place.cursor.step()
 
 
-def on_take(place: ShownPlace, message: ask.Take) -> None:
-    """Add a token that the user chose."""
-    place.cursor.step(message.token)
+@answers(moves=True)
+def on_take(place: ShownPlace, token: int, both: bool = False) -> None:
+    """Add a token that the user chose; ``both`` is for a comparison."""
+    place.cursor.step(token)
 
 
-def on_peek(place: ShownPlace, message: ask.Peek) -> Packet:
+@answers(moves=True)
+def on_peek(place: ShownPlace, token: int | None = None) -> Packet:
     """Choose the next token without taking it, and send its walk through the machines."""
-    token = place.cursor.peek(message.token)
+    token = place.cursor.peek(token)
     return {"walk": place.page.walk(place.cursor.full_trace(), place.session.index, token)}
 
 
-def on_jump(place: ShownPlace, message: ask.Jump) -> None:
-    """Go to a position of the line."""
-    place.cursor.jump(message.k)
+@answers(moves=True)
+def on_jump(place: ShownPlace, k: int) -> None:
+    """Go to the position after ``k`` tokens."""
+    place.cursor.jump(k)
 
 
-def on_run(place: ShownPlace, message: ask.Run) -> Packet:
+@answers(moves=True)
+def on_run(place: ShownPlace, tokens: int) -> Packet:
     """Add some tokens, and say whether the run had to stop."""
-    return {"stopped": not place.cursor.run(min(message.tokens, MOST_AT_ONCE))}
+    return {"stopped": not place.cursor.run(min(tokens, MOST_AT_ONCE))}
 
 
-def on_fork(place: ShownPlace, message: ask.Fork) -> None:
+@answers(moves=True)
+def on_fork(place: ShownPlace) -> None:
     """Make a new line beside this one, from the cursor on."""
     place.cursor.fork()
 
 
-def on_switch(place: ShownPlace, message: ask.Switch) -> None:
-    """Show another line."""
-    place.cursor.switch(message.line)
+@answers(moves=True)
+def on_switch(place: ShownPlace, line: int) -> None:
+    """Show another line, by its number among the shown ones."""
+    place.cursor.switch(line)
 
 
-def on_follow(place: ShownPlace, message: ask.Follow) -> None:
+@answers(moves=True)
+def on_follow(place: ShownPlace, tokens: list[int]) -> None:
     """Fork, and add some tokens to the fork."""
-    line = place.cursor.fork()
-    for token in message.tokens:
-        line.step(token)
-    place.cursor.jump(line.index)
+    place.cursor.fork(tokens)
 
 
-def on_again(place: ShownPlace, message: ask.Again) -> None:
-    """Go on from the cursor with other random numbers."""
+@answers(moves=True)
+def on_again(place: ShownPlace) -> None:
+    """Go on from the cursor with other random numbers; from the start, if the text has ended."""
     place.cursor.again()
 
 
-def on_reset(place: ShownPlace, message: ask.Reset) -> None:
+@answers(at_place=False, moves=True)
+def on_reset(place: ShownPlace) -> None:
     """Go back to the start, and drop the tokens ahead and the other lines."""
     place.cursor.reset()
 
@@ -98,58 +100,68 @@ def on_reset(place: ShownPlace, message: ask.Reset) -> None:
 # --- questions about a position -------------------------------------------------------------------
 
 
-def _position(place: ShownPlace, message: AtPosition) -> int:
-    k = place.session.index if message.k is None else message.k
+class _AskedAt(NamedTuple):
+    """The data for a question about a position; the session is at the end of its line."""
+
+    k: int
+    page: PageData
+    session: Session
+    trace: Trace
+
+
+def _here(place: ShownPlace, k: int | None) -> _AskedAt:
+    """A position of the line; by default the cursor's."""
+    k = place.session.index if k is None else k
     if not 0 <= k <= place.session.length:
         raise ExplorerError(f"There is no position {k}.", remedy="Step or jump first.")
-    return k
+    return _AskedAt(k, place.page, at_end(place.session), place.cursor.full_trace())
 
 
-def on_walk(place: ShownPlace, message: ask.WalkToken) -> Packet:
+@answers()
+def on_walk(place: ShownPlace, token: int, k: int | None = None) -> Packet:
     """Send the walk of a token through the machines, byte by byte."""
-    k = _position(place, message)
-    return {"walk": place.page.walk(place.cursor.full_trace(), k, message.token)}
+    here = _here(place, k)
+    return {"walk": here.page.walk(here.trace, here.k, token)}
 
 
-def on_why(place: ShownPlace, message: ask.Why) -> Later:
+@answers(later=True)
+def on_why(place: ShownPlace, token: int, k: int | None = None) -> Later:
     """Explain why a token is allowed or masked."""
-    k, page = _position(place, message), place.page
-    session, trace = at_end(place.session), place.cursor.full_trace()
-    return Later.of(lambda: {"explanation": page.explanation(session, trace, k, message.token)})
+    k, page, session, trace = _here(place, k)
+    return Later.of(lambda: {"explanation": page.explanation(session, trace, k, token)})
 
 
-def _searched(
-    name: str, packet: Callable[[Explanation], Packet | None]
-) -> Callable[[ShownPlace, ask.More | ask.Widen], Reply]:
-    """Make the handler that sends one part of an explanation after the verdict, under a name."""
-
-    def handler(place: ShownPlace, message: ask.More | ask.Widen) -> Reply:
-        k = _position(place, message)
-        if place.session.constraint is None:
-            return {name: None}
-        session, trace = at_end(place.session), place.cursor.full_trace()
-        return Later.of(
-            lambda: {name: packet(explain_step(session, message.token, k, trace=trace))}
-        )
-
-    return handler
+@answers(later=True, unasked=True)
+def on_more(place: ShownPlace, token: int, k: int | None = None) -> Reply:
+    """Send the parts of an explanation that need a search."""
+    k, page, session, trace = _here(place, k)
+    if page.free:
+        return {"more": None}
+    return Later.of(lambda: {"more": more_packet(explain_step(session, token, k, trace=trace))})
 
 
-on_more = _searched("more", more_packet)
-on_widen = _searched("widening", widening_packet)
+@answers(later=True, unasked=True)
+def on_widen(place: ShownPlace, token: int, k: int | None = None) -> Reply:
+    """Send the smallest change of the pattern that would allow a token."""
+    k, page, session, trace = _here(place, k)
+    if page.free:
+        return {"widening": None}
+    return Later.of(
+        lambda: {"widening": widening_packet(explain_step(session, token, k, trace=trace))}
+    )
 
 
-def on_search(place: ShownPlace, message: ask.FindTokens) -> Later:
-    """Find tokens by text, bytes or id."""
-    k, page = _position(place, message), place.page
-    session, trace = at_end(place.session), place.cursor.full_trace()
-    return Later.of(lambda: search_packet(session, trace, k, page.machine, message.query))
+@answers(later=True)
+def on_search(place: ShownPlace, query: str, k: int | None = None) -> Later:
+    """Find tokens by text, bytes (``0x66``) or id."""
+    k, page, session, trace = _here(place, k)
+    return Later.of(lambda: search_packet(session, trace, k, page.machine, query))
 
 
-def on_allowed(place: ShownPlace, message: ask.AllowedTokens) -> Later:
+@answers(later=True, unasked=True)
+def on_allowed(place: ShownPlace, k: int | None = None) -> Later:
     """List the likeliest allowed tokens."""
-    k, page = _position(place, message), place.page
-    session, trace = at_end(place.session), place.cursor.full_trace()
+    k, page, session, trace = _here(place, k)
 
     def make() -> Packet:
         ids: list[int] = np.flatnonzero(allowed_at(trace, k)).tolist()
@@ -158,48 +170,36 @@ def on_allowed(place: ShownPlace, message: ask.AllowedTokens) -> Later:
     return Later.of(make)
 
 
-def on_order(place: ShownPlace, message: ask.TokenOrder) -> Later:
-    """Order all tokens by their logits."""
-    k, session = _position(place, message), at_end(place.session)
-
-    def make() -> Packet:
-        logits = session.logits(k).float().cpu().numpy()
-        return {"order": order_packet(logits, len(session.vocabulary))}
-
-    return Later.of(make)
-
-
-def on_reasons(place: ShownPlace, message: ask.ReasonGroups) -> Reply:
+@answers(later=True, unasked=True)
+def on_reasons(place: ShownPlace, k: int | None = None) -> Reply:
     """Group the masked tokens by their reasons."""
-    k = _position(place, message)
-    if place.session.constraint is None:
+    k, page, session, trace = _here(place, k)
+    if page.free:
         return {"reasons": None}
-    session, trace, page = at_end(place.session), place.cursor.full_trace(), place.page
     return Later.of(lambda: {"reasons": page.groups(session, trace, k).packet})
 
 
-def on_engines(place: ShownPlace, message: ask.EnginesHere) -> Reply:
-    """Ask other engines at a position; they run in separate processes."""
-    k, session = _position(place, message), place.session
-    constraint, engines = session.constraint, place.page.engines
+@answers(quiet=True, later=True, unasked=True)
+def on_engines(place: ShownPlace, tokens: list[int], k: int | None = None) -> Reply:
+    """Ask other engines about some tokens at a position; they run in separate processes."""
+    k, page, session, trace = _here(place, k)
+    constraint = session.constraint
     if constraint is None:
         return {"rows": [], "tokens": []}
-    trace = place.cursor.full_trace()
-    prefix = tuple(step.token for step in trace.steps[:k])
-    shown = message.tokens[:MOST_AT_ONCE]
-    return Later.of(lambda: engines_packet(engines.after(constraint, prefix), shown))
+    prefix, shown = trace.ids[:k], tokens[:MOST_AT_ONCE]
+    return Later.of(lambda: engines_packet(page.engines.after(constraint, prefix), shown))
 
 
-def on_group(place: ShownPlace, message: ask.GroupMembers) -> Reply:
-    """List the tokens of one group of reasons."""
-    k, page = _position(place, message), place.page
-    if place.session.constraint is None:
+@answers(later=True)
+def on_group(place: ShownPlace, group: int, k: int | None = None) -> Reply:
+    """List the likeliest tokens of a group of reasons, by its number."""
+    k, page, session, trace = _here(place, k)
+    if page.free:
         return {"rows": None}
-    session, trace = at_end(place.session), place.cursor.full_trace()
 
     def make() -> Packet:
         members = page.groups(session, trace, k).members
-        ids = np.flatnonzero(members[: len(page.vocabulary)] == message.group + 1)
+        ids = np.flatnonzero(members[: len(page.vocabulary)] == group + 1)
         return {
             "rows": token_rows(session, trace, k, page.machine, ids.tolist()),
             "members": packed(members),
@@ -208,41 +208,47 @@ def on_group(place: ShownPlace, message: ask.GroupMembers) -> Reply:
     return Later.of(make)
 
 
-def on_traps(place: ShownPlace, message: ask.FindTraps) -> Reply:
+@answers(later=True, unasked=True)
+def on_traps(place: ShownPlace, k: int | None = None) -> Later:
     """Find the traps of the run and of its constraint."""
-    page, trace, session = place.page, place.cursor.full_trace(), at_end(place.session)
+    _, page, session, trace = _here(place, k)
     return Later.of(lambda: {"traps": page.traps(trace, session)})
 
 
-def on_ahead(place: ShownPlace, message: ask.LookAhead) -> Later:
-    """Look ahead after the likeliest allowed tokens."""
-    page, session = place.page, place.session.copy()
-    session.jump(_position(place, message))
-    return Later.of(lambda: page.looks.packet(session, asked=message.asked))
+@answers(quiet=True, later=True, unasked=True)
+def on_ahead(place: ShownPlace, asked: bool = False, k: int | None = None) -> Later:
+    """Look ahead after the likeliest allowed tokens; a slow look only if the user asked."""
+    k, page, session, _ = _here(place, k)
+    session.jump(k)
+    return Later.of(lambda: page.looks.packet(session, asked=asked))
 
 
-def on_around(place: ShownPlace, message: ask.FiguresAround) -> Later:
-    """Draw the figures that change with the position."""
-    k, page, trace = _position(place, message), place.page, place.cursor.full_trace()
+@answers(later=True)
+def on_around(place: ShownPlace, also: list[int] = [], k: int | None = None) -> Later:  # noqa: B006 - Only read.
+    """Draw the figures that change with the position; ``also`` are tokens that the user added."""
+    k, page, _, trace = _here(place, k)
     # Drawings have many repeated words: compressed they take a fifth, and each step sends one.
-    return Later.of(lambda: {"packed": compress(page.around(trace, k, message.also))})
+    return Later.of(lambda: {"packed": compress(page.around(trace, k, also))})
 
 
-def on_stages(place: ShownPlace, message: ask.ConstructionStages) -> Later:
-    """Draw the construction of the token machine, stage by stage."""
-    k, page, trace = _position(place, message), place.page, place.cursor.full_trace()
-    return Later.of(lambda: {"stages": page.stages(trace, k, message.also)})
+@answers(later=True)
+def on_stages(place: ShownPlace, also: list[int] = [], k: int | None = None) -> Later:  # noqa: B006 - Only read.
+    """Draw the construction of the token machine over the shown tokens, stage by stage."""
+    k, page, _, trace = _here(place, k)
+    return Later.of(lambda: {"stages": page.stages(trace, k, also)})
 
 
-def on_present(place: ShownPlace, message: ask.PresentArcs) -> Later:
+@answers(later=True, unasked=True)
+def on_present(place: ShownPlace, form: Form = "characters", k: int | None = None) -> Later:
     """Draw the arcs of the path that the whole drawing leaves out."""
-    k, machine, trace = _position(place, message), _machine(place), place.cursor.full_trace()
+    k, _, _, trace = _here(place, k)
+    machine = _machine(place)
     states = [position.state for position in trace.positions[: k + 1]]
 
     def make() -> Packet:
-        drawn = draw_whole(machine, message.form)
+        drawn = draw_whole(machine, form)
         figure, layout = drawn.figures["token_dfa"], drawn.layouts["token_dfa"]
-        return {"present": missing_arcs(machine, figure, layout, states, message.form).to_dict()}
+        return {"present": missing_arcs(machine, figure, layout, states, form).to_dict()}
 
     return Later.of(make)
 
@@ -256,20 +262,22 @@ def _machine(place: ShownPlace) -> TokenMachine:
     return place.page.drawn
 
 
-def on_machines(place: ShownPlace, message: ask.MachineFigures) -> Later:
+@answers(at_place=False, later=True)
+def on_machine(place: ShownPlace, figures: bool = True) -> Later:
     """Draw the machines, or send only the classes of the tokens."""
     page, editing = place.page, place.editing
-    if not message.figures:
+    if not figures:
         return Later.of(lambda: {"machine": page.classes()})
     return Later.of(lambda: {"machine": page.machines(editing.worker, editing.budget)})
 
 
-def on_draw(place: ShownPlace, message: ask.Draw) -> Later:
+@answers(at_place=False, quiet=True, later=True)
+def on_draw(place: ShownPlace, form: Form = "characters") -> Later:
     """Draw the whole machine, over characters or over bytes."""
     machine = _machine(place)
 
     def make() -> Packet:
-        drawn = draw_whole(machine, message.form)
+        drawn = draw_whole(machine, form)
         machines = {name: figure.to_dict() for name, figure in drawn.figures.items()}
         layouts = {name: layout.to_dict() for name, layout in drawn.layouts.items()}
         return {"drawing": {"machines": machines, "layouts": layouts}}
@@ -277,67 +285,61 @@ def on_draw(place: ShownPlace, message: ask.Draw) -> Later:
     return Later.of(make)
 
 
-def on_arc(place: ShownPlace, message: ask.ArcClasses) -> Packet:
-    """Send the token classes of an arc."""
+@answers(at_place=False, unasked=True)
+def on_arc(place: ShownPlace, source: str, target: str, form: Form = "characters") -> Packet:
+    """Send the token classes of an arc of the token DFA."""
     machine = _machine(place)
-    ids = arcs_of(machine, message.form).tokens(message.source, message.target)
+    ids = arcs_of(machine, form).tokens(source, target)
     table = table_of(machine)
     return {"classes": (ids if table is None else np.unique(table.token_class[ids])).tolist()}
 
 
-def on_stage_machine(place: ShownPlace, message: ask.StageMachine) -> Later:
-    """Describe a stage, and draw its machine."""
-    page, number, session = place.page, message.stage, at_end(place.session)
-    k, trace = place.session.index, place.cursor.full_trace()
-    return Later.of(lambda: {"stage": page.stage(number, session, trace, k)})
+@answers(at_place=False, quiet=True, later=True)
+def on_stage_machine(place: ShownPlace, stage: int) -> Later:
+    """Describe a stage by its number, and draw its machine."""
+    k, page, session, trace = _here(place, None)
+    return Later.of(lambda: {"stage": page.stage(stage, session, trace, k)})
 
 
-def on_composed(place: ShownPlace, message: ask.ComposedBy) -> Later:
+@answers(at_place=False, quiet=True, later=True, unasked=True)
+def on_composed(place: ShownPlace) -> Later:
     """Say how the machine was composed and how long that took; a separate process computes it."""
     page, editing = place.page, place.editing
     return Later.of(lambda: {"composed": page.composed(editing.worker, editing.budget)})
 
 
-def on_words(place: ShownPlace, message: ask.TokenTexts) -> Later:
+@answers(at_place=False, later=True)
+def on_words(place: ShownPlace) -> Later:
     """Send the readable text of every token."""
     page = place.page
     return Later.of(lambda: {"words": page.words()})
 
 
-def on_line(place: ShownPlace, message: ask.WholeLine) -> Packet:
+@answers(at_place=False)
+def on_line(place: ShownPlace) -> Packet:
     """Send the whole line, for a page that missed a change of it."""
     told = place.state()
     return {"line": told.line, "history": told.history}
 
 
-def on_rows(place: ShownPlace, message: ask.MaskRowsAt) -> Packet:
-    """Send the rows of the mask over time."""
-    return rows_packet(place.cursor.full_trace(), message.first, message.end)
-
-
-def on_figure(place: ShownPlace, message: ask.RunFigure) -> Later:
-    """Make the figure of the whole run, as a file."""
-    # Imported on request, because only this figure needs plotly.
-    from widgets.figures.panels.plotly_figures import trace_page
-
-    trace = place.cursor.full_trace()
-    return Later.of(lambda: {"name": "trace.html", "data": compress(trace_page(trace))})
-
-
 # --- changing the question ------------------------------------------------------------------------
 
 
-def on_edit(place: ShownPlace, message: ask.Edit) -> Reply:
-    """Change the prompt, the constraint or the preset."""
-    return place.editing.edit(message.kind, message.text, message.prompt, message.preset)
+@answers(at_place=False, moves=True, quiet=True, later=True)
+def on_edit(
+    place: ShownPlace, kind: str, text: str, prompt: str = "", preset: str | None = None
+) -> Reply:
+    """Change the prompt and the constraint; ``preset`` is the preset that they come from."""
+    return place.editing.edit(kind, text, prompt, preset)
 
 
-def on_relax(place: ShownPlace, message: ask.Relax) -> Later:
-    """Compile the constraint that allows a masked token."""
+@answers(at_place=False, moves=True, quiet=True, later=True)
+def on_relax(place: ShownPlace, token: int, k: int) -> Later:
+    """Compile the constraint that the reason for a masked token proposes."""
     session, trace = at_end(place.session), place.cursor.full_trace()
 
     def changed() -> Constraint:
-        cause = explain_step(session, message.token, message.k, trace=trace).cause
+        cause = explain_step(session, token, k, trace=trace).cause
         if cause is None:
             raise ExplorerError("No change is known that allows this token.")
         return cause.constraint
@@ -345,51 +347,99 @@ def on_relax(place: ShownPlace, message: ask.Relax) -> Later:
     return place.editing.ask(changed)
 
 
-def on_choose_model(place: ShownPlace, message: ask.ChooseModel) -> Reply:
+@answers(at_place=False, moves=True, quiet=True, later=True)
+def on_choose_model(place: ShownPlace, model: str) -> Reply:
     """Ask another model, and compile for its vocabulary."""
-    return place.editing.choose_model(message.model)
+    return place.editing.choose_model(model)
 
 
-def on_switch_stage(place: ShownPlace, message: ask.SwitchStage) -> Reply:
-    """Switch a stage on or off, and compile again."""
-    return place.editing.switch_stage(message.stage, message.on)
+@answers(at_place=False, moves=True, quiet=True, later=True)
+def on_switch_stage(place: ShownPlace, stage: int, on: bool) -> Reply:
+    """Switch a stage of the constraint, by its number, on or off, and compile again."""
+    return place.editing.switch_stage(stage, on)
 
 
-def on_rewrite(place: ShownPlace, message: ask.RewriteToken) -> Reply:
-    """Change the text that a token writes, and compile for the changed transducer."""
-    return place.editing.rewrite(message.token, message.writes, message.missing)
+@answers(at_place=False, moves=True, quiet=True, later=True)
+def on_rewrite(
+    place: ShownPlace, token: int, writes: str | None = None, missing: bool = False
+) -> Reply:
+    """Change the text that a token writes (``None``: its usual bytes), or remove its arc."""
+    return place.editing.rewrite(token, writes, missing)
 
 
-def on_add_stage(place: ShownPlace, message: ask.AddStage) -> Reply:
-    """Put a stage around the constraint, and compile again."""
-    return place.editing.add_stage(message.stage)
+@answers(at_place=False, moves=True, quiet=True, later=True)
+def on_add_stage(place: ShownPlace, stage: str) -> Reply:
+    """Put a stage that needs no arguments around the constraint, and compile again."""
+    return place.editing.add_stage(stage)
 
 
-def on_cancel(place: ShownPlace, message: ask.Cancel) -> None:
+@answers(at_place=False)
+def on_cancel(place: ShownPlace) -> None:
     """Cancel the running compilation."""
     place.editing.cancel()
 
 
-def on_ready(place: ShownPlace, message: ask.Ready) -> None:
-    """Send the page the changes that it may have missed before it listened."""
+@answers(at_place=False, quiet=True)
+def on_ready(place: ShownPlace) -> None:
+    """Start the compiling process, because the page shows the editor."""
     place.editing.ready()
 
 
-def on_sampler(place: ShownPlace, message: ask.SetSampler) -> None:
-    """Change the settings of the sampler."""
-    temperature = message.temperature or 0.0
-    sampler = Sampler(temperature, message.top_k, message.top_p, message.min_p)
+@answers(at_place=False, moves=True, quiet=True)
+def on_sampler(
+    place: ShownPlace,
+    temperature: float | None = None,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    min_p: float | None = None,
+    seed: int | None = None,
+) -> None:
+    """Change the settings of the sampler; without ``seed`` the random numbers stay."""
+    sampler = Sampler(temperature or 0.0, top_k, top_p, min_p)
     if sampler != place.session.sampler:
         place.cursor.edit(sampler=sampler)
-    if message.seed is not None and message.seed != place.session.seed:
-        place.cursor.reseed(message.seed)
+    if seed is not None and seed != place.session.seed:
+        place.cursor.reseed(seed)
 
 
-def on_play(place: ShownPlace, message: ask.Play) -> None:
-    """Note whether the page plays."""
-    place.cursor.playing = message.on
+@answers(at_place=False)
+def on_play(place: ShownPlace, on: bool) -> None:
+    """Note whether the page plays; work for quiet moments waits meanwhile."""
+    place.cursor.playing = on
 
 
-def of_the_widget(place: ShownPlace, message: PageMessage) -> Reply:
-    """Refuse a message that only some widgets answer."""
-    raise ExplorerError("The page asked for something that this widget does not have.")
+# --- answered by some widgets alone ---------------------------------------------------------------
+
+
+def _refused() -> ExplorerError:
+    return ExplorerError("The page asked for something that this widget does not have.")
+
+
+@answers(at_place=False, later=True)
+def on_export(place: ShownPlace) -> Reply:
+    """Make the file that replays the line without a kernel."""
+    raise _refused()
+
+
+@answers(at_place=False, moves=True, later=True)
+def on_scheme(place: ShownPlace, scheme: str) -> Reply:
+    """Show another scheme on one side of a comparison."""
+    raise _refused()
+
+
+@answers(at_place=False)
+def on_stop(place: ShownPlace, of: int) -> Reply:
+    """Cancel the answer to a message, by its number; `Dialogue` does it without the lock."""
+    raise _refused()
+
+
+def table_for_page() -> dict[str, Packet]:
+    """The part of `TABLE` for the page: the fields and two flags of each message, by name."""
+    return {
+        name: {
+            "fields": [field for field in entry.message.__struct_fields__ if field != "re"],
+            "moves": entry.moves,
+            "unasked": entry.unasked,
+        }
+        for name, entry in TABLE.items()
+    }

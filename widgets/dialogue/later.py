@@ -7,6 +7,8 @@ error at its next report, or else drops its answer at the end.
 
 from __future__ import annotations
 
+import atexit
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -102,3 +104,44 @@ class Later:
             return lambda: packet
 
         return cls(work, progress or Progress())
+
+
+class Tasks:
+    """The threads that make long answers; at exit all of them are cancelled and waited for.
+
+    A thread that still runs while the interpreter is taken down may abort the process, because the
+    libraries that it calls cannot be left in the middle.
+    """
+
+    def __init__(self) -> None:
+        self._running: dict[threading.Thread, Progress] = {}
+        self._closed = False
+        atexit.register(self.close)
+
+    def start(self, work: Callable[[], None], progress: Progress) -> None:
+        """Run work on a thread; nothing is started after the end."""
+
+        def run() -> None:
+            try:
+                work()
+            finally:
+                self._running.pop(thread, None)
+
+        # A daemon, because the interpreter would otherwise wait for it before it calls `close`.
+        thread = threading.Thread(target=run, daemon=True)
+        if not self._closed:
+            self._running[thread] = progress
+            thread.start()
+
+    def close(self) -> None:
+        """Cancel everything, and wait until it has ended."""
+        self._closed = True
+        running = dict(self._running)
+        for progress in running.values():
+            progress.call_off()
+        for thread in running:
+            thread.join()
+
+
+TASKS: Final = Tasks()
+"""The long answers of this kernel."""

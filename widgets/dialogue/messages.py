@@ -1,20 +1,28 @@
-"""The messages of a page to the kernel: one frozen class each, with its fields and their types.
+"""The messages of a page to the kernel, each read from the signature of its handler.
 
-`read_message` turns the page's data into one of them or raises an error, so a handler never gets a
-field that is missing, of another type, or unknown. The class of each name, its handler and its
-flags are in one table, `widgets.dialogue.dialogue.TABLE`; the page gets the names and fields from
-there and sends nothing else.
+`answers` registers a handler (`widgets.dialogue.handlers`): the message has the name of the
+function without ``on_``, and a field for each parameter after the place, with the same type and
+default. The page gets names and fields from `TABLE` and sends nothing else; `read_message` turns
+its data into a frozen struct or raises an error, so a handler never gets a field that is missing,
+of another type, or unknown.
 """
 
 from __future__ import annotations
 
-from typing import Literal, TypeVar
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeVar, cast, get_type_hints
 
 import msgspec
 
 from explorer.errors import ExplorerError
+from widgets.dialogue.later import Later, Packet
 
 Form = Literal["characters", "bytes"]
+
+Reply = Packet | Later | None
+"""The result of a handler: the answer, the work that makes it, or ``None`` for no answer."""
 
 
 class PageMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -40,353 +48,71 @@ class AtPlace(PageMessage, frozen=True, kw_only=True):
     seen: int | None = None
 
 
-class AtPosition(AtPlace, frozen=True, kw_only=True):
-    """A question about one position of the line.
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The entry of the table for one kind of message.
 
     Args:
-        k: The number of tokens before it; default the cursor's.
+        handler: The function that answers it; called inside the cursor's lock with the place and
+            the fields of the message.
+        moves: It moves the session.
+        quiet: The view that sent it shows the error itself.
+        later: Its answer is computed on a thread, without the lock, so no step waits for it.
+        unasked: The page sends it by itself, and the user does not wait for it.
     """
 
-    k: int | None = None
+    message: type[PageMessage]
+    handler: Callable[..., Reply]
+    moves: bool = False
+    quiet: bool = False
+    later: bool = False
+    unasked: bool = False
 
 
-# --- moving ---------------------------------------------------------------------------------------
+TABLE: Final[dict[str, Entry]] = {}
+"""Every message that a page may send, by its name."""
+
+H = TypeVar("H", bound=Callable[..., Reply])
 
 
-class StepOn(AtPlace, frozen=True):
-    """Take one step."""
-
-
-class Take(AtPlace, frozen=True, kw_only=True):
-    """Take a token that the user chose.
+def answers(*, at_place: bool = True, **flags: bool) -> Callable[[H], H]:
+    """Register a handler under the name of its function without ``on_``.
 
     Args:
-        both: In a comparison: take it on the other side too, if it is allowed there.
+        at_place: The message is about the place that the page shows; see `AtPlace`.
+        flags: Those of `Entry`.
     """
 
-    token: int
-    both: bool = False
-
-
-class Peek(AtPlace, frozen=True, kw_only=True):
-    """Show the next token byte by byte, without taking it.
-
-    Args:
-        token: A token that the user chose; default the one that a step would take.
-    """
-
-    token: int | None = None
-
-
-class Jump(AtPlace, frozen=True, kw_only=True):
-    """Go to the position after ``k`` tokens."""
-
-    k: int
-
-
-class Run(AtPlace, frozen=True, kw_only=True):
-    """Take several steps, at most ``tokens``."""
-
-    tokens: int
-
-
-class Fork(AtPlace, frozen=True):
-    """Keep this line, and go on in a new one beside it."""
-
-
-class Switch(AtPlace, frozen=True, kw_only=True):
-    """Go to another line, by its number among the shown ones."""
-
-    line: int
-
-
-class Follow(AtPlace, frozen=True, kw_only=True):
-    """Fork, and take these tokens on the fork."""
-
-    tokens: list[int]
-
-
-class Again(AtPlace, frozen=True):
-    """Go on from here with other random numbers; from the start, if the text has ended."""
-
-
-class Reset(PageMessage, frozen=True):
-    """Go to the start; drop the tokens ahead and the other lines."""
-
-
-# --- questions about a position -------------------------------------------------------------------
-
-
-class WalkToken(AtPosition, frozen=True, kw_only=True):
-    """The walk of a token through the machines, byte by byte."""
-
-    token: int
-
-
-class Why(AtPosition, frozen=True, kw_only=True):
-    """The verdict on a token."""
-
-    token: int
-
-
-class More(AtPosition, frozen=True, kw_only=True):
-    """The parts of an explanation that need a search: completions, tokens that must come before."""
-
-    token: int
-
-
-class Widen(AtPosition, frozen=True, kw_only=True):
-    """The smallest change of the pattern that would allow a token."""
-
-    token: int
-
-
-class FindTokens(AtPosition, frozen=True, kw_only=True):
-    """Tokens by their text, their bytes (``0x66``) or their id."""
-
-    query: str
-
-
-class AllowedTokens(AtPosition, frozen=True):
-    """The allowed tokens of a run without a model."""
-
-
-class TokenOrder(AtPosition, frozen=True):
-    """All tokens by their probability."""
-
-
-class ReasonGroups(AtPosition, frozen=True):
-    """The reasons for masked tokens, in groups."""
-
-
-class EnginesHere(AtPosition, frozen=True, kw_only=True):
-    """Other engines at a position, for some tokens."""
-
-    tokens: list[int]
-
-
-class GroupMembers(AtPosition, frozen=True, kw_only=True):
-    """The likeliest tokens of a group, by its number."""
-
-    group: int
-
-
-class FindTraps(AtPosition, frozen=True):
-    """The traps of the run and of its constraint."""
-
-
-class LookAhead(AtPosition, frozen=True, kw_only=True):
-    """A look ahead after the likeliest allowed tokens.
-
-    Args:
-        asked: Whether the user asked for it; if not, a slow look is not taken.
-    """
-
-    asked: bool = False
-
-
-class FiguresAround(AtPosition, frozen=True, kw_only=True):
-    """The figures that change with the position; ``also`` are tokens that the user added."""
-
-    also: list[int] = []
-
-
-class ConstructionStages(AtPosition, frozen=True, kw_only=True):
-    """The construction of the token DFA over the tokens that are shown."""
-
-    also: list[int] = []
-
-
-class PresentArcs(AtPosition, frozen=True, kw_only=True):
-    """The arcs of the path and of the present state that a cut drawing lacks."""
-
-    form: Form = "characters"
-
-
-# --- questions about the machine and the line -----------------------------------------------------
-
-
-class MachineFigures(PageMessage, frozen=True, kw_only=True):
-    """The token classes of the constraint, and with ``figures`` its machines."""
-
-    figures: bool = True
-
-
-class Draw(PageMessage, frozen=True, kw_only=True):
-    """Both machines whole, in one of the forms."""
-
-    form: Form = "characters"
-
-
-class StageMachine(PageMessage, frozen=True, kw_only=True):
-    """A stage of the constraint, by its number, and its machine; for a stage of the tokens also the
-    tokens that it refuses at the cursor."""
-
-    stage: int
-
-
-class ArcClasses(PageMessage, frozen=True, kw_only=True):
-    """All token classes of an arc of the token DFA."""
-
-    source: str
-    target: str
-    form: Form = "characters"
-
-
-class ComposedBy(PageMessage, frozen=True):
-    """The way in which the drawn machine was composed, and its time."""
-
-
-class TokenTexts(PageMessage, frozen=True):
-    """The readable text of every token."""
-
-
-class WholeLine(PageMessage, frozen=True):
-    """The whole line, for a page that came later or missed a change."""
-
-
-class MaskRowsAt(PageMessage, frozen=True, kw_only=True):
-    """The rows of the mask at the positions ``first`` to before ``end``."""
-
-    first: int
-    end: int
-
-
-class RunFigure(PageMessage, frozen=True):
-    """The whole run as an interactive figure, as a file."""
-
-
-class Export(PageMessage, frozen=True):
-    """The file that replays the line without a kernel."""
-
-
-# --- changing the question ------------------------------------------------------------------------
-
-
-class Edit(PageMessage, frozen=True, kw_only=True):
-    """Another prompt or constraint.
-
-    Args:
-        kind: The kind of the constraint; see `widgets.kinds`.
-        preset: The name of the preset that they come from, if they come from one.
-    """
-
-    kind: str
-    text: str
-    prompt: str = ""
-    preset: str | None = None
-
-
-class Relax(PageMessage, frozen=True, kw_only=True):
-    """Make the change that the reason for a masked token at position ``k`` proposes."""
-
-    token: int
-    k: int
-
-
-class ChooseModel(PageMessage, frozen=True, kw_only=True):
-    """Ask another model the same question; its name is one that the editor offers."""
-
-    model: str
-
-
-class WriteSchemes(PageMessage, frozen=True, kw_only=True):
-    """Write the texts of all schemes anew; settings that are not given stay."""
-
-    prompt: str | None = None
-    temperature: float | None = None
-    seed: int | None = None
-
-
-class ChooseScheme(PageMessage, frozen=True, kw_only=True):
-    """Show another scheme on one side of a comparison."""
-
-    scheme: str
-
-
-class OpenStep(PageMessage, frozen=True, kw_only=True):
-    """Show a step of a scheme's text.
-
-    Args:
-        row: The number of its row; 0 is the model alone.
-    """
-
-    row: int
-    k: int
-
-
-class RewriteToken(PageMessage, frozen=True, kw_only=True):
-    """Change an arc of the detokenizing transducer.
-
-    Args:
-        writes: The text that the token writes from now on; ``None`` for its usual bytes.
-        missing: Whether the token's arc is removed.
-    """
-
-    token: int
-    writes: str | None = None
-    missing: bool = False
-
-
-class SwitchStage(PageMessage, frozen=True, kw_only=True):
-    """Switch a stage of the constraint, by its number, on or off."""
-
-    stage: int
-    on: bool
-
-
-class AddStage(PageMessage, frozen=True, kw_only=True):
-    """Put a stage that needs no arguments around the constraint, by its kind."""
-
-    stage: str
-
-
-class Cancel(PageMessage, frozen=True):
-    """Cancel the running compilation."""
-
-
-class Ready(PageMessage, frozen=True):
-    """The page shows the editor, so the compiling process should be started."""
-
-
-class SetSampler(PageMessage, frozen=True, kw_only=True):
-    """The settings of the sampler from now on; without ``seed`` the random numbers stay."""
-
-    temperature: float | None = None
-    top_k: int | None = None
-    top_p: float | None = None
-    min_p: float | None = None
-    seed: int | None = None
-
-
-class Play(PageMessage, frozen=True, kw_only=True):
-    """Whether the page plays; work for quiet moments waits meanwhile."""
-
-    on: bool
-
-
-class Stop(PageMessage, frozen=True, kw_only=True):
-    """Cancel the answer to the message with this number."""
-
-    of: int
-
-
-M = TypeVar("M", bound=PageMessage)
-
-
-def read_message(kind: type[M], content: dict[str, object]) -> M:
+    def register(handler: H) -> H:
+        types = get_type_hints(handler)
+        fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
+        for field in list(inspect.signature(handler).parameters.values())[1:]:
+            has = field.default is not field.empty
+            known = field.name, types[field.name]
+            fields.append((*known, field.default) if has else known)
+        name = handler.__name__.removeprefix("on_")
+        base = AtPlace if at_place else PageMessage
+        made = msgspec.defstruct(
+            name, fields, bases=(base,), frozen=True, forbid_unknown_fields=True, kw_only=True
+        )
+        TABLE[name] = Entry(cast("type[PageMessage]", made), handler, **flags)
+        return handler
+
+    return register
+
+
+def message_fields(message: PageMessage) -> dict[str, Any]:
+    """The fields that the handler of a message is called with."""
+    common = AtPlace.__struct_fields__
+    names = (name for name in message.__struct_fields__ if name not in common)
+    return {name: getattr(message, name) for name in names}
+
+
+def read_message(kind: type[PageMessage], content: dict[str, object]) -> PageMessage:
     """Read a message from the page's data without its ``type``.
 
     Raises:
         ExplorerError: A field is missing, unknown, or of another type.
-
-    Example:
-        >>> read_message(Take, {"token": 3, "re": 1}).token
-        3
-        >>> read_message(Take, {"token": "three"})  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-            ...
-        explorer.errors.ExplorerError: The page sent a message that cannot be read: ...
     """
     try:
         return msgspec.convert(content, kind)

@@ -53,7 +53,30 @@ SPANS: Final = 64
 def position_packet(
     trace: Trace, k: int, machine: TokenMachine, bars_shown: int = BARS
 ) -> dict[str, object]:
-    """Everything a page shows of one position.
+    """Everything a page shows of one position: the numbers, and the words and drawings.
+
+    Args:
+        trace, k, machine, bars_shown: As for `numbers_packet`.
+    """
+    stack = stack_packet(trace, k, machine)
+    top = bars(trace, k, machine, bars_shown)
+    along = along_text(trace, k, machine, top)
+    return {
+        **numbers_packet(trace, k, machine, bars_shown),
+        **({} if along is None else {"along": along}),
+        **({} if stack is None else {"stack": stack}),
+        "lit": {} if machine.constraint is None else path_packet(trace, k, machine),
+        "top": [bar.to_dict() for bar in top],
+        "expects": expected_words(machine, trace.positions[k].state),
+        "spans": [list(span) for span in live_spans(machine, trace.positions[k].data)],
+        "numbers": False,
+    }
+
+
+def numbers_packet(
+    trace: Trace, k: int, machine: TokenMachine, bars_shown: int = BARS
+) -> dict[str, object]:
+    """The numbers of a position, which a page gets before the words: probabilities and the mask.
 
     Args:
         trace: The record.
@@ -78,15 +101,10 @@ def position_packet(
             "filtered": _probability(step.log_prob_filtered),
             "constrained": _probability(step.log_prob_constrained),
         }
-    stack = stack_packet(trace, k, machine)
-    top = bars(trace, k, machine, bars_shown)
-    along = along_text(trace, k, machine, top)
     return {
         "k": k,
-        **({} if along is None else {"along": along}),
-        **({} if stack is None else {"stack": stack}),
+        "numbers": True,
         "state": position.state,
-        "lit": {} if machine.constraint is None else path_packet(trace, k, machine),
         "row": _row(trace, k, machine),
         "allowed": count_at(trace, k),
         "width": trace.tokens.size,
@@ -94,7 +112,7 @@ def position_packet(
         "entropy_before": None if distribution is None else _number(distribution.entropy_before),
         "entropy_after": None if distribution is None else _number(distribution.entropy_after),
         "kl": None if distribution is None else _number(distribution.kl),
-        "top": [bar.to_dict() for bar in top],
+        "top": [bar.to_dict() for bar in bars(trace, k, machine, bars_shown, reasons=False)],
         "taken": taken,
         "rank": None if step is None else step.rank,
         "forced": position.forced,
@@ -109,8 +127,6 @@ def position_packet(
             "mask": round(distribution.timing.mask, 3),
             "sampling": round(distribution.timing.sampling, 3),
         },
-        "expects": expected_words(machine, position.state),
-        "spans": [list(span) for span in live_spans(machine, position.data)],
     }
 
 

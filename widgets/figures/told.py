@@ -180,13 +180,16 @@ class AskedState(TypedDict):
 class ShownPosition(TypedDict):
     """Everything that is shown of one position; see `widgets.figures.packets.position_packet`.
 
+    It is sent twice: first the ``numbers`` alone, then with the words, which take longer.
     Probabilities 0 to 1, entropies in bits, times in milliseconds; ``None``: not known.
     """
 
     k: int
+    numbers: bool
+    along: NotRequired[dict[str, object]]
     stack: NotRequired[dict[str, object]]
     state: int
-    lit: dict[str, object]
+    lit: NotRequired[dict[str, object]]
     row: str
     allowed: int
     width: int
@@ -203,8 +206,8 @@ class ShownPosition(TypedDict):
     intervention: bool
     over_budget: bool
     ms: Mapping[str, float]
-    expects: str
-    spans: list[list[int]]
+    expects: NotRequired[str]
+    spans: NotRequired[list[list[int]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +217,7 @@ class ToldPlace:
     Args:
         question: The same object as long as constraint, model and settings stay the same.
         line: The line, as it is after the change ``moved``; a new object if that is ``None``.
+        again: Whether everything but the position was sent already, with the numbers.
     """
 
     question: AskedState
@@ -221,3 +225,4 @@ class ToldPlace:
     history: LineHistory
     position: ShownPosition
     moved: Moved | None = None
+    again: bool = False

@@ -33,7 +33,7 @@ from widgets.lessons.drawn_stages import (
     subterminal_picture,
 )
 from widgets.lessons.film import reading_picture, stack_picture
-from widgets.lessons.invasive import invasiveness_picture, rows_picture, scheme_lines
+from widgets.lessons.invasive import scheme_texts
 from widgets.lessons.lettered import (
     FIGURE_1,
     FIGURE_2,
@@ -111,7 +111,6 @@ if TYPE_CHECKING:
     from explorer.tokens.schemes.terminals import TerminalGrammar as TerminalGrammar
     from explorer.tokens.token_dfa import same_machine as same_machine
     from widgets import Explorer as Explorer
-    from widgets import Invasiveness as Invasiveness
     from widgets.cursor import Cursor as Cursor
     from widgets.lessons.prediction import predict as predict
     from widgets.toy import ToyModel as ToyModel
@@ -136,7 +135,6 @@ __all__ = [
     "Drafting",
     "Explorer",
     "ExplorerError",
-    "Invasiveness",
     "Meter",
     "Sampler",
     "TerminalGrammar",
@@ -156,7 +154,6 @@ __all__ = [
     "explorer",
     "fst_letters",
     "hero_picture",
-    "invasiveness_picture",
     "lay_out",
     "lettered_picture",
     "lookahead_machine",
@@ -173,11 +170,10 @@ __all__ = [
     "reading_picture",
     "record_constraint",
     "rounds_of",
-    "rows_picture",
     "same_machine",
     "sample_conditional",
     "scanner_picture",
-    "scheme_lines",
+    "scheme_texts",
     "shipped_grammar",
     "spelling_picture",
     "spellings_of",
@@ -206,7 +202,6 @@ _LATER = {
     "Drafting": "explorer.decoding.speculation.proposing",
     "Explorer": "widgets",
     "ExplorerError": "explorer.errors",
-    "Invasiveness": "widgets",
     "Meter": "explorer.budget",
     "Sampler": "explorer",
     "ToyModel": "widgets.toy",

@@ -75,7 +75,7 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     h("span.num", { role: "cell" }, percent(entry.model)),
     h("span.num", { role: "cell" }, percent(entry.filtered)),
     h("span.num.c", { role: "cell" }, percent(entry.constrained)),
-    h("span.why", { role: "cell", title: masked && !taken ? entry.reason : null }, taken ? h("span.took", { title: "rank in the model's own order" }, "taken" + (ui.position.rank ? ", #" + count(ui.position.rank) : "")) : masked ? entry.reason || "masked" : take));
+    h("span.why", { role: "cell", title: masked && !taken ? entry.reason : null }, taken ? h("span.took", { title: "rank in the model's own order" }, "taken" + (ui.position.rank ? ", #" + count(ui.position.rank) : "")) : masked ? entry.reason || (ui.position.numbers ? "" : "masked") : take));
   };
 
   // The rows are one stop of Tab; the arrows go from one to the other.

@@ -5,18 +5,16 @@
 const DRAWERS = [
   { name: "mask", title: "Mask", render: renderMask, open: true, headline: ({ position: p, vocabulary }) => (!p || p.finished || !vocabulary ? "" : `${count(p.allowed)} of ${count(vocabulary.size)} allowed`) },
   { name: "reasons", title: "Why the rest is masked", render: renderReasons, headline: ({ position: p, vocabulary }) => (!p || p.finished || !vocabulary ? "" : `${count((p.width || vocabulary.size) - p.allowed)} tokens`) },
-  { name: "past", title: "Every position", render: renderHistory, headline: (ui) => `0 to ${count(ui.tokens().length)}` },
   { name: "time", title: "Over time", render: renderOverTime, headline: () => "" },
   { name: "traps", title: "Traps", render: renderTraps, headline: ({ traps, lookedForTraps }) => (!lookedForTraps ? "" : traps.length ? count(traps.length) : "none") },
   { name: "engines", title: "Other engines", render: renderEngines, headline: () => "" },
 ];
 
-/** The explorer. Inside of another view it shares that view's page state, and leaves errors and news to it. */
-export function renderExplorer({ model, el, ui: outer = null }) {
+export function renderExplorer({ model, el }) {
   const root = h("div.lmx-root", { tabindex: 0 });
   el.append(root);
   island(root, "Constrained decoding explorer");
-  const ui = outer || pageState(model);
+  const ui = pageState(model);
   const about = h("span.chip");
   const around = frame(model, root, ui);
   const exporting = async () => {
@@ -35,9 +33,9 @@ export function renderExplorer({ model, el, ui: outer = null }) {
   const asked = drawers(model, ui, DRAWERS);
   root.append(
     h("div.lmx-top", {}, h("b", {}, "Explorer"), about, h("div.sp"), around.size, around.keys, more, lineButtons(model, ui), exported),
-    around.listed, ...(outer ? [] : [around.note, around.tasks, around.failure]), editor, sampler,
+    around.listed, around.note, around.tasks, around.failure, editor, sampler,
     h("div.lmx-bar", {}, stepper, strip),
-    h("div.lmx-parts", {}, h("div.lmx-left", {}, pipeline, h("div.lmx-beside", {}, machines, stack)), h("div.lmx-numbers", {}, distribution), asked.el), ...(outer ? [] : [around.live]));
+    h("div.lmx-parts", {}, h("div.lmx-left", {}, pipeline, h("div.lmx-beside", {}, machines, stack)), h("div.lmx-numbers", {}, distribution), asked.el), around.live);
   const parts = [
     [renderEditor, editor], [renderPipeline, pipeline], [renderSampler, sampler], [renderStepper, stepper], [renderStrip, strip],
     [renderMachines, machines], [renderStack, stack], [renderDistribution, distribution],

@@ -9,7 +9,6 @@ const KEYS = [
   ["Enter", "take the token in focus if it is allowed, else say why not; in the pattern: compile"],
   ["Shift+Enter", "a newline in the pattern"], ["Esc", "close the reason"],
   ["↑ ↓", "in the stack: its rows; each lights its rule in the editor"],
-  ["↑ ↓ ← →", "in the rows of Invasiveness: the box beside; Enter opens its step"],
   ["+ − 0", "size of the machine or of the mask in focus"], ["?", "this list"],
   ["any other", "is the notebook's: Ctrl+S saves, Shift+Enter runs the cell"],
 ];

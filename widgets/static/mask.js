@@ -1,24 +1,23 @@
-// The vocabulary as a bitmap: what is allowed here. Alone, what was allowed at each position and other engines stand under it.
+// The vocabulary as a bitmap: what is allowed here. Alone, other engines stand under it.
 //
-// The order is by token class, where five allowed ids of a hundred thousand stand together and can be seen; by
-// id; or by the model's probability at this position, which the kernel is asked for when the user chooses it.
+// The order is by token class, where five allowed ids of a hundred thousand stand together and can be seen, or by id.
 
 const SMALL_MASK = 48; // At most so many tokens are written out.
 const MANY = 16384; // With more tokens than this, the first order is by token class.
 
-/** What `figures/mask.py: order_packet` packs: ids, the likeliest first, and their surprisals. */
-async function readOrder(packet) {
-  const { size, planes } = packet;
-  const raw = new Uint8Array(await unpack(packet.ids));
-  const ids = new Uint32Array(size);
-  for (let j = 0; j < planes; j++) for (let i = 0; i < size; i++) ids[i] |= raw[j * size + i] << (8 * j);
-  const steps = new Uint8Array(await unpack(packet.surprisals));
-  const chance = new Float64Array(size);
-  for (let i = 0, sum = 0; i < size; i++) {
-    sum += steps[i] | (steps[size + i] << 8);
-    chance[ids[i]] = sum >= 65535 ? 0 : 2 ** (-sum / 256);
+/** The token classes in the order of the bitmap: EOS, the largest first, the dead last; and sizes. */
+function classOrder(machine) {
+  if (!machine.byClass) {
+    const sizes = new Uint32Array(machine.num_classes);
+    const first = new Int32Array(machine.num_classes).fill(-1);
+    machine.classOf.forEach((c, id) => {
+      if (!sizes[c]++) first[c] = id;
+    });
+    const rank = (c) => (c === 1 ? 0 : c === 0 ? 2 : 1);
+    const order = [...sizes.keys()].sort((a, b) => rank(a) - rank(b) || sizes[b] - sizes[a] || a - b);
+    machine.byClass = { sizes, first, order };
   }
-  return { ids, chance };
+  return machine.byClass;
 }
 
 /** Which token stands at each place of the bitmap, by class or by id. */
@@ -40,11 +39,10 @@ function tokenOrder(machine, mode) {
 
 export function renderMask({ model, el, ui = pageState(model), alone = false }) {
   island(el, "Mask");
-  const likely = h("option", { value: "probability" });
   const order = h("select", { "aria-label": "order of the mask", onchange: () => {
     chosen = order.value;
     ui.changed();
-  } }, h("option", { value: "class" }, "by token class"), h("option", { value: "id" }, "by id"), likely);
+  } }, h("option", { value: "class" }, "by token class"), h("option", { value: "id" }, "by id"));
   const said = h("span.dim", { title: "a few allowed tokens among many are drawn larger than they are" });
   const cells = h("div.lmx-cells");
   const named = h("div.lmx-named.dim");
@@ -56,22 +54,20 @@ export function renderMask({ model, el, ui = pageState(model), alone = false }) 
       if (byKey && pointed !== null) live.textContent = `${ui.text(pointed)}, ${words(pointed)}`;
     },
     pick: (place) => places && ui.select(places[place]),
-    text: (place) => ui.text(places[place]),
   });
   let inks = { theme: null, all: [] };
   const colours = () => {
     if (inks.theme !== ui.theme) inks = { theme: el.isConnected ? ui.theme : null, all: ["--lmx-ok", "--lmx-cell", "--lmx-no"].map((name) => inkOf(el, name)) };
     return inks.all;
   };
-  const head = h("header", {}, h("h4", {}, "Mask"), said, h("div.sp"), map.tools, order);
+  const head = h("header", {}, h("h4", {}, "Mask"), said, h("div.sp"), order);
   el.append(head, cells, map.box, named, live);
-  const below = alone ? [renderHistory, renderEngines].map((render) => render({ model, el: el.appendChild(h("div.lmx-past")), ui, alone })) : [];
+  const below = alone && renderEngines({ model, el: el.appendChild(h("div.lmx-past")), ui, alone });
   const inner = sizeOf(head, ui.changed); // A pixel is a token: another width is another picture.
   let chosen = null;
   let places = null; // place → id
   let placeOf = null; // id → place
   let keyOfPlaces = "";
-  let ranked = null; // the order by probability, of one position
   let pointed = null; // the id under the pointer or the cursor
 
   const arrange = (key, make) => {
@@ -81,29 +77,7 @@ export function renderMask({ model, el, ui = pageState(model), alone = false }) 
     placeOf = new Uint32Array(places.length);
     places.forEach((id, place) => (placeOf[id] = place));
   };
-  /** Why there is no order by probability here; empty if there is one. */
-  const unlikely = (p) => {
-    if (ranked && ranked.key === pathKey(ui, p.k)) return "";
-    if (p.finished) return "the text has ended";
-    if (p.z === null || p.z === undefined) return "no model";
-    if (model.get("replay")) return "not kept in this page";
-    return ui.gone ? "no kernel" : "";
-  };
-  const rank = (p) => {
-    const key = pathKey(ui, p.k);
-    if (ranked && ranked.key === key) return ranked.ids ? ranked : null;
-    ranked = { key };
-    ui.ask("order", { k: p.k }, { doing: "sorting by probability" }).then(async (answer) => {
-      const found = answer.ok ? await ui.during(readOrder(answer.order)) : null;
-      if (!ranked || ranked.key !== key) return; // The position changed meanwhile.
-      if (!found && !answer.stale) chosen = null; // Of a place that was left: it is asked for again.
-      ranked = found && { key, ...found };
-      ui.changed();
-    });
-    return null;
-  };
   const chance = (id) => {
-    if (ranked && ranked.ids && ranked.key === pathKey(ui, ui.position.k)) return ranked.chance[id];
     const bar = (ui.position.top || []).find((entry) => entry.id === id);
     return bar && bar.model !== undefined ? bar.model : null;
   };
@@ -130,7 +104,7 @@ export function renderMask({ model, el, ui = pageState(model), alone = false }) 
     const small = !!ready && ui.vocabulary.size <= SMALL_MASK;
     // Each is set once, because an element that is hidden for a moment loses the focus.
     cells.hidden = !small;
-    map.box.hidden = map.tools.hidden = order.hidden = !ready || small;
+    map.box.hidden = order.hidden = !ready || small;
     named.hidden = !ready;
     if (!ready) return say(said, p && !ui.machine ? "no constraint" : "");
     const row = bytesOf(p.row);
@@ -159,16 +133,9 @@ export function renderMask({ model, el, ui = pageState(model), alone = false }) 
       if (focused) cells.querySelector(`[data-token="${focused}"]`)?.focus({ preventScroll: true });
       return name();
     }
-    const reason = unlikely(p);
-    say(likely, "by probability" + (reason ? ` (${reason})` : ""));
-    likely.disabled = !!reason;
-    const preset = size > MANY ? "class" : "id";
-    const mode = chosen === "probability" && reason ? preset : chosen || preset;
+    const mode = chosen || (size > MANY ? "class" : "id");
     if (order.value !== mode) order.value = mode;
-    const found = mode === "probability" && rank(p);
-    if (found) arrange("probability" + found.key, () => found.ids);
-    // The old order stays until the new one has arrived.
-    else if (mode !== "probability" || !places || places.length !== size) arrange(ui.machine.key + mode, () => tokenOrder(ui.machine, mode));
+    arrange(ui.machine.key + mode, () => tokenOrder(ui.machine, mode));
     const [on, off, hit] = colours();
     if (!inner.width) inner.read();
     map.show({
@@ -186,7 +153,7 @@ export function renderMask({ model, el, ui = pageState(model), alone = false }) 
   update();
   return () => {
     inner.end();
-    for (const end of below) end();
+    if (below) below();
     off();
   };
 }

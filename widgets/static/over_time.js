@@ -44,14 +44,8 @@ export function renderOverTime({ model, el, ui = pageState(model) }) {
   island(el, "Over time");
   const grid = h("div.lmx-time", { tabindex: 0, role: "slider", "aria-label": "values by position; arrow keys read, Enter goes there", "aria-valuemin": 0 });
   const legend = h("div.dim.lmx-legend");
-  const figure = h("button.quiet", { title: "the whole run as an interactive figure: one HTML file of 5 MB that needs no network", onclick: async () => {
-    figure.disabled = true;
-    const answer = await ui.ask("figure", {}, { doing: "drawing the figure" });
-    figure.disabled = false;
-    if (answer.ok) save(answer.name, JSON.parse(new TextDecoder().decode(await unpack(answer.data))));
-  } }, "figure…");
   const reading = h("span.dim.reading");
-  el.append(h("header.over", {}, h("h4", {}, "Over time"), reading, legend, figure), grid);
+  el.append(h("header.over", {}, h("h4", {}, "Over time"), reading, legend), grid);
   const inner = sizeOf(grid, ui.changed);
   let pointed = null; // the position that is read
   let drawn = {}; // what was drawn last, and how wide
@@ -144,8 +138,6 @@ export function renderOverTime({ model, el, ui = pageState(model) }) {
   });
 
   const update = () => {
-    figure.hidden = !!model.get("replay") || !ui.line.length; // One position is not a run.
-    figure.disabled = ui.gone;
     const n = (history().allowed || []).length;
     grid.hidden = !n;
     if (!n) return;

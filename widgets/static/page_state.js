@@ -76,6 +76,7 @@ function frames(ui, listeners) {
     second ||= requestAnimationFrame(drawRest);
   };
   const drawRest = () => {
+    if (ui.position && ui.position.numbers) return (second = 0); // The words call it again.
     if (pressed()) return (second = requestAnimationFrame(drawRest));
     second = 0;
     for (const callback of listeners.after) callback();
@@ -228,7 +229,11 @@ function pageState(model, wants = ["machine", "words", "around"]) {
   const readVocabulary = vocabularyReader(ui, model);
   const readPosition = () => {
     if (!readLine()) return;
-    ui.position = model.get("position");
+    const sent = model.get("position");
+    // The numbers come first; until the words follow, those of the position before stay.
+    const { spans, stack } = ui.position || {};
+    ui.position = sent && sent.numbers ? { spans, stack, ...sent } : sent;
+    if (sent && sent.numbers) return ui.changed();
     if (ui.position && ui.position.k === (ui.line.index ?? ui.position.k)) ui.seen.set(pathKey(ui, ui.position.k), ui.position);
     ui.changed();
     // The first figures are asked for at once, and so are those of a page without a kernel: they delay nothing.

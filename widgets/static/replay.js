@@ -38,7 +38,6 @@ function replay(data) {
       if (!taken || (token !== undefined && token !== taken.id)) return null;
       return { walk: stored("walks", here(), taken.id) };
     },
-    rows: ({ first, end }) => ({ rows: data.rows, index: data.positions.slice(first, end).map((packet) => packet.row) }),
     step: () => (here() < last ? (move(here() + 1), {}) : null),
     take: ({ token }) => {
       const taken = trait.line.strip.tokens[here()];

@@ -21,7 +21,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final, NamedTuple
 
-from widgets.dialogue.dialogue import table_for_page
+from widgets.dialogue.handlers import table_for_page
 
 
 class ViewPart(NamedTuple):
@@ -77,9 +77,7 @@ VIEWS: Final = {
         keys=True,
         needs=("legend", "why", "traps", "ahead"),
     ),
-    "mask": ViewPart(
-        "renderMask", ("machine", "words"), needs=("legend", "bitmap", "history", "engines")
-    ),
+    "mask": ViewPart("renderMask", ("machine", "words"), needs=("legend", "bitmap", "engines")),
     "reasons": ViewPart("renderReasons", ("words",), needs=("traps",)),
     "editor": ViewPart("renderEditor", needs=("tag_outline",)),
     "pipeline": ViewPart("renderPipeline", ("machine",), needs=("drawing", "composed")),
@@ -91,13 +89,12 @@ VIEWS: Final = {
 
 WHOLES: Final = {
     "explorer": ("renderExplorer", (*VIEWS, "drawers")),
-    "invasiveness": ("renderInvasiveness", (*VIEWS, "drawers", "explorer")),
     "compare": (
         "renderCompare",
         ("stepper", "strip", "distribution", "mask", "editor", "machines", "stack"),
     ),
 }
-"""The widgets made of parts: the renderer, and the parts, one of which may itself be such a one."""
+"""The widgets made of parts: the renderer, and the parts."""
 
 _COMMENTS: Final = re.compile(r"^[ \t]*(/\*\*.*?\*/|//[^\n]*)\n", re.MULTILINE | re.DOTALL)
 _INDENTATION: Final = re.compile(r"^[ \t]+", re.MULTILINE)

@@ -22,10 +22,10 @@ from explorer.decoding.sampling.sampler import Sampler
 from explorer.languages.constraint import Constraint
 from explorer.tokens.machine import TokenMachine
 from widgets.cursor import Cursor
-from widgets.dialogue import messages as ask
 from widgets.dialogue.dialogue import Dialogue
-from widgets.dialogue.handlers import MOST_AT_ONCE, Reply
+from widgets.dialogue.handlers import MOST_AT_ONCE
 from widgets.dialogue.later import Later, Packet
+from widgets.dialogue.messages import Reply
 from widgets.editing import COMPILE
 from widgets.figures.told import AskedState, ToldPlace
 from widgets.shown_place import ShownPlace
@@ -55,7 +55,7 @@ class Compare(Stilled):
         seed: The seed of the random numbers, which both lines share.
         top_k: The number of tokens shown of each distribution.
         size: ``"normal"``, or ``"projector"`` for text and marks that are 1.4 times as large.
-        schemes: Constraints or machines by name, such as `Invasiveness.machines`; each side has a
+        schemes: Constraints or machines by name, such as `SchemeTexts.machines`; each side has a
             list to choose from. In the strip, tokens that cross a border of terminals and fixed
             text are marked.
 
@@ -132,9 +132,9 @@ class Compare(Stilled):
             "right": place("right", right, right_sampler),
         }
         self._asked: dict[str, AskedState] = {}
-        own = {
-            "take": self._take, "step": self._step, "jump": self._jump, "run": self._run,
-            "play": self._play, "scheme": self._on_scheme,
+        own: Mapping[str, Callable[..., Reply]] = {
+            "take": self.take, "step": self._step, "jump": self._jump,
+            "run": self._run, "play": self._play, "scheme": self._on_scheme,
         }  # fmt: skip
         self._dialogue = Dialogue(self._say, self._sides, self._inside, own)
         named = {
@@ -284,6 +284,9 @@ class Compare(Stilled):
     # --- the page -------------------------------------------------------------------------------
 
     def _show(self, side: str, told: ToldPlace) -> None:
+        if told.again:
+            self.set_trait(f"{side}_position", told.position)
+            return
         with self.hold_sync():
             question = told.question
             if self._asked.get(side) is not question:
@@ -301,25 +304,22 @@ class Compare(Stilled):
         with self.left.lock, self.right.lock, self.hold_sync():
             yield
 
-    def _take(self, message: ask.Take) -> None:
-        self.take(message.side, message.token, both=message.both)
-
-    def _step(self, _: ask.StepOn) -> None:
+    def _step(self, _: str) -> None:
         self.step()
 
-    def _jump(self, message: ask.Jump) -> None:
-        self.jump(message.k)
+    def _jump(self, _: str, k: int) -> None:
+        self.jump(k)
 
-    def _run(self, message: ask.Run) -> Reply:
-        self.step(min(message.tokens, MOST_AT_ONCE))
+    def _run(self, _: str, tokens: int) -> Reply:
+        self.step(min(tokens, MOST_AT_ONCE))
         return {"stopped": all(one.session.finished for one in self._sides.values())}
 
-    def _play(self, message: ask.Play) -> None:
-        self.left.playing = self.right.playing = message.on
+    def _play(self, _: str, on: bool) -> None:
+        self.left.playing = self.right.playing = on
 
-    def _on_scheme(self, message: ask.ChooseScheme) -> Later:
+    def _on_scheme(self, side: str, scheme: str) -> Later:
         def work() -> Callable[[], Packet]:
-            put = self._chosen(message.side, message.scheme)
+            put = self._chosen(side, scheme)
 
             def shown() -> Packet:
                 put()
@@ -338,7 +338,7 @@ class Compare(Stilled):
 
 def _named(schemes: object) -> dict[str, Constraint | TokenMachine | None]:
     """The schemes by their names."""
-    remedy = "Give a dict from names to machines, such as Invasiveness(...).machines."
+    remedy = "Give a dict from names to machines, such as scheme_texts(...).machines."
     mapping = cast("type[Mapping[str, Constraint | TokenMachine | None]]", Mapping)
     named = instance("schemes", schemes, mapping, "a dict of schemes", remedy=remedy)
     return {

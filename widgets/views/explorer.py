@@ -16,13 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from explorer.arguments import file_path
 from explorer.files import file_errors, write_whole
 from widgets.cursor import Cursor
-from widgets.dialogue.handlers import Reply
-from widgets.dialogue.messages import Export
+from widgets.dialogue.messages import Reply
 from widgets.export import exported, page
 from widgets.views import bundle
 from widgets.views.stilled import Stilled
@@ -38,10 +36,9 @@ class Explorer(Stilled, View):
         constraint: The constraint; with a model, ``None`` starts with a quoted text.
         prompt: The text to continue.
         cursor: A cursor to show, which other views may show too. It has a session of its own, so
-            ``lm``, ``constraint``, ``prompt``, ``heal``, ``restrict`` and ``response_prefix`` are
-            refused beside it, and the other settings of a session are ignored.
+            the model, the constraint and all settings of a session are refused beside it.
         sampler: The sampler; default greedy.
-        seed: The seed of the random numbers.
+        seed: The seed of the random numbers; default 0.
         max_tokens: The token budget; see `Session`.
         top_k: The number of tokens shown of each distribution.
         heal, restrict, response_prefix: As in `Session`; see `View`.
@@ -60,10 +57,10 @@ class Explorer(Stilled, View):
     _esm = bundle.module("explorer")
     _sent = ("about", "editor", "sampler", "history")
 
-    def _own_handlers(self) -> Mapping[str, Callable[[Any], Reply]]:
+    def _own_handlers(self) -> Mapping[str, Callable[..., Reply]]:
         return {**super()._own_handlers(), "export": self._export}
 
-    def _export(self, _: Export) -> Reply:
+    def _export(self, _: str) -> Reply:
         return exported(self.shown)
 
     def _pictured(self) -> Mapping[str, Cursor]:

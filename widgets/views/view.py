@@ -31,7 +31,7 @@ from explorer.tokens.machine import TokenMachine
 from widgets import kinds
 from widgets.cursor import Cursor
 from widgets.dialogue.dialogue import Dialogue
-from widgets.dialogue.handlers import Reply
+from widgets.dialogue.messages import Reply
 from widgets.editing import COMPILE
 from widgets.figures.told import AskedState, Moved, ToldPlace
 from widgets.shown_place import PageData, ShownPlace, no_op
@@ -51,10 +51,9 @@ class View(anywidget.AnyWidget):
         constraint: The constraint; with a model, ``None`` starts with a quoted text.
         prompt: The text to continue.
         cursor: A cursor to show, which other views may show too. It has a session of its own, so
-            ``lm``, ``constraint``, ``prompt``, ``heal``, ``restrict`` and ``response_prefix`` are
-            refused beside it, and the other settings of a session are ignored.
+            the model, the constraint and all settings of a session are refused beside it.
         sampler: The sampler; default greedy.
-        seed: The seed of the random numbers.
+        seed: The seed of the random numbers; default 0.
         max_tokens: The token budget; see `Session`.
         top_k: The number of tokens shown of each distribution.
         heal: Whether the text may begin inside the prompt; see `Session`. The text that is written
@@ -97,8 +96,8 @@ class View(anywidget.AnyWidget):
         prompt: str = "",
         *,
         cursor: Cursor | None = None,
-        sampler: Sampler = Sampler(temperature=0.0),  # noqa: B008 - A frozen value.
-        seed: int = 0,
+        sampler: Sampler | None = None,
+        seed: int | None = None,
         max_tokens: int | None = None,
         top_k: int = 10,
         heal: Heal = False,
@@ -113,6 +112,9 @@ class View(anywidget.AnyWidget):
                 lm=lm,
                 constraint=constraint,
                 prompt=prompt or None,
+                sampler=sampler,
+                seed=seed,
+                max_tokens=max_tokens,
                 heal=None if heal is False else heal,
                 restrict=restrict,
                 response_prefix=None if response_prefix == "" else response_prefix,
@@ -127,8 +129,8 @@ class View(anywidget.AnyWidget):
                 model,
                 constraint,
                 prompt,
-                sampler=sampler,
-                seed=seed,
+                sampler=Sampler(temperature=0.0) if sampler is None else sampler,
+                seed=0 if seed is None else seed,
                 max_tokens=max_tokens,
                 top_k=top_k,
                 budget=COMPILE,
@@ -205,6 +207,9 @@ class View(anywidget.AnyWidget):
 
     def _show(self, told: ToldPlace) -> None:
         """Send a place. The position is sent last, because the page draws it with the rest."""
+        if told.again:
+            self.set_trait("position", told.position)
+            return
         if self._question is not told.question:
             self._question = told.question
             for name in ("place", "vocabulary", "machine", *self._sent):
@@ -221,7 +226,7 @@ class View(anywidget.AnyWidget):
                 self.moved = moved_for(told.moved, history=history)
             self.set_trait("position", told.position)
 
-    def _own_handlers(self) -> Mapping[str, Callable[[Any], Reply]]:
+    def _own_handlers(self) -> Mapping[str, Callable[..., Reply]]:
         """The handlers of messages that this widget answers itself, by name."""
         return {}
 

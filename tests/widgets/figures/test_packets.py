@@ -33,7 +33,7 @@ from widgets.figures.packets import (
     trace_packet,
     vocabulary_packet,
 )
-from widgets.figures.panels.mask import pack_bits, rows_packet, token_order, unpack_bits
+from widgets.figures.panels.mask import pack_bits, unpack_bits
 from widgets.figures.panels.tokens import over_time, strip_packet, token_rows
 from widgets.figures.snapshot import snapshot
 from widgets.shown_place import PageData
@@ -121,8 +121,6 @@ def test_after_the_end_everything_that_is_shown_says_that_nothing_is_allowed() -
     packet = position_packet(trace, last, machine)
     assert packet["allowed"] == 0 and not packet["forced"]
     assert not unpack_bits(str(packet["row"]), trace.num_classes).any()
-    stored = rows_packet(trace, last, last + 1)
-    assert stored["rows"] == [packet["row"]]
     assert over_time(trace).allowed[-1] == 0 and over_time(trace).allowed[-2] == 2
     assert {row["allowed"] for row in token_rows(session, trace, last, machine, range(5))} == {
         False
@@ -262,15 +260,6 @@ def test_unicode_labels() -> None:
 def test_a_packed_mask_comes_back() -> None:
     bits = np.random.default_rng(1).random(1003) < 0.3
     assert (unpack_bits(pack_bits(bits), 1003) == bits).all()
-
-
-def test_orders_are_permutations() -> None:
-    classes = np.array([0, 3, 2, 2, 0, 1, 2, 3])
-    order = token_order("class", classes)
-    assert classes[order].tolist() == [1, 2, 2, 2, 3, 3, 0, 0]
-    chances = np.array([0.1, 0.5, 0.1, 0.0])
-    assert token_order("probability", classes, chances).tolist() == [1, 0, 2, 3, 4, 5, 6, 7]
-    assert token_order("id", classes).tolist() == list(range(8))
 
 
 def test_the_strip_marks_how_each_token_came_about() -> None:

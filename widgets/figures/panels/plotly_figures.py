@@ -1,11 +1,8 @@
 """A run, and one position of it, as plotly figures: for a text, a slide or a comparison.
 
-They are for reading off values and for saving. A figure is made once: as a live widget it would
-cost 5 MB per instance and 35 ms per update. plotly is imported when a figure is made.
-
-In a cell the figure displays itself. The widget offers it as one file: nothing may be fetched, so
-the file contains plotly's script, which has 4.8 MB. A frame of that size inside the widget would
-stay in the page's memory; a file can be kept outside it.
+They are for reading off values and for saving (plotly's ``write_html``). A figure is made once: as
+a live widget it would cost 5 MB per instance and 35 ms per update. plotly is imported when a figure
+is made.
 """
 
 from __future__ import annotations
@@ -95,30 +92,6 @@ def _without_plotly(what: str) -> MissingDependency:
         evidence={"library": "plotly"},
     )
 
-
-def trace_page(trace: Trace) -> str:
-    """The figure of a trace as one HTML file that fetches nothing.
-
-    Raises:
-        MissingDependency: plotly is not installed.
-    """
-    figure = cast(Any, trace_figure(trace))
-    body = figure.to_html(
-        include_plotlyjs=True,
-        include_mathjax=False,
-        full_html=False,
-        div_id="trace",
-        config={"displaylogo": False, "responsive": True},
-    )
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Trace</title>\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"</head><body>{body}</body></html>\n"
-    )
-
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go  # pyright: ignore[reportMissingTypeStubs]
 
 BARS = 12
 """The most tokens that are shown."""

@@ -81,8 +81,10 @@ def table_text(trace: Trace, token: int) -> str:
     return name_without_text(token, trace.tokens.special, trace.tokens.eos_ids)
 
 
-def bars(trace: Trace, k: int, machine: TokenMachine, most: int = BARS) -> tuple[Bar, ...]:
-    """The bars of a position, the model's likeliest first."""
+def bars(
+    trace: Trace, k: int, machine: TokenMachine, most: int = BARS, *, reasons: bool = True
+) -> tuple[Bar, ...]:
+    """The bars of a position, the model's likeliest first; with the reasons of masked ones."""
     position = trace.positions[k]
     if position.distribution is None:
         return ()
@@ -101,7 +103,9 @@ def bars(trace: Trace, k: int, machine: TokenMachine, most: int = BARS) -> tuple
                 math.exp(entry.filtered),
                 math.exp(entry.constrained),
                 entry.allowed,
-                None if entry.allowed else reason_at(position, entry.token, machine),
+                reason_at(position, entry.token, machine)
+                if reasons and not entry.allowed
+                else None,
                 entry.token == taken,
             )
             for entry in shown
