@@ -441,13 +441,12 @@ def test_what_is_not_for_now_is_closed_and_asks_for_nothing(toy: Locator) -> Non
     assert shown == [
         "Mask",  # It is open, and says so itself.
         "Why the rest is masked 3 tokens",
-        "Every position 0 to 0",
         "Over time",
         "Traps 1",
         "Other engines",
     ]
     opened = [one.get_attribute("aria-expanded") for one in heads.all()]
-    assert opened == ["true", *["false"] * 5]
+    assert opened == ["true", *["false"] * 4]
     assert toy.locator(".lmx-bodies > section:not(.lmx-part-mask) *").count() == 0
     toy.locator('[data-drawer="reasons"]').focus()
     toy.page.keyboard.press("Enter")
