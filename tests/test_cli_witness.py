@@ -41,7 +41,7 @@ def test_a_walk_prints_the_differences(capsys: pytest.CaptureFixture[str]) -> No
         (["witness", "--regex", "a"], "A tokenizer and a constraint are needed"),
         ([*WORDS, "--regex", "a", "--prefix", "a", "--seconds", "1"], "begins at the start"),
         ([*WORDS, "--regex", "a", "--prefix-ids", "x"], "not a list of ids"),
-        ([*WORDS, "--template", "{a}", "--part", "a=gen(regex='a')"], "cannot be asked"),
+        ([*WORDS, "--constraint", "template", "template('{a}', a=gen(regex='a'))"], "cannot be"),
     ],
 )
 def test_what_cannot_be_asked_is_status_two(

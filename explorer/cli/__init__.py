@@ -1,4 +1,4 @@
-"""The command line: demo, compile, profile, trace, why, invasiveness, witness, sweep,
+"""The command line: demo, compile, profile, trace, why, witness, sweep,
 report, lab and doctor.
 
 A thin layer over the façade: it parses words, calls the engine and prints the result.
@@ -11,7 +11,7 @@ silently; the exit status is then the one that a shell reports for a process end
 Reading order: this file, which imports nothing slow; `commands`, the commands and the end of one,
 which imports only the file of the given command; `command`, `options` and `answers` (errors and
 machines as lines), which they share; then a file for each command: `demo`, `compile` (and profile),
-`trace`, `why` (`served`), `invasiveness`, `witness`, `sweep` (and report), `lab`, `doctor`.
+`trace`, `why` (`served`), `witness`, `sweep` (and report), `lab`, `doctor`.
 
 Cost: that of the command. The first run after an installation also compiles the inner loops to
 machine code, which takes some seconds once.
@@ -36,7 +36,7 @@ def main(words: Sequence[str] | None = None) -> int:
         words: The command line without the program's name; default that of the process.
 
     Returns:
-        The exit status: 0, or 2 if the input is not usable; ``why``, ``trace``, ``invasiveness``,
+        The exit status: 0, or 2 if the input is not usable; ``why``, ``trace``,
         ``witness``, ``sweep`` and ``doctor`` also have 1. `INTERRUPTED` after Ctrl-C, `UNREAD` if
         the reader of the output has gone.
     """

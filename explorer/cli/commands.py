@@ -32,7 +32,6 @@ COMMANDS: Final = {
     "profile": ("compile", "add_profile"),
     "trace": ("trace", "add_parser"),
     "why": ("why", "add_parser"),
-    "invasiveness": ("invasiveness", "add_parser"),
     "witness": ("witness", "add_parser"),
     "sweep": ("sweep", "add_sweep"),
     "report": ("sweep", "add_report"),
@@ -81,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run one command.
 
     Returns:
-        The exit status: 0, or 2 if the input is not usable; ``why``, ``trace``, ``invasiveness``,
+        The exit status: 0, or 2 if the input is not usable; ``why``, ``trace``,
         ``witness``, ``sweep`` and ``doctor`` also have 1. `INTERRUPTED` after Ctrl-C, `UNREAD` if
         the reader of the output has gone.
     """

@@ -6,14 +6,10 @@ An option has one name, one help text and one meaning in every command.
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import sys
 import warnings
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, cast, get_args
+from typing import Any, Final, get_args
 
 from explorer.arguments import file_path
 from explorer.budget import Budget
@@ -26,11 +22,7 @@ from explorer.languages.phases.functions import structural_tag
 from explorer.languages.schema.options import Order, Recursion
 from explorer.languages.schema.source import json_schema
 from explorer.languages.schema.text.strings import EscapesOf, Whitespace
-from explorer.languages.sources.aliases import Aliases
 from explorer.languages.sources.registry import offered, read
-from explorer.languages.template.expression import read_expression
-from explorer.languages.template.functions import template
-from explorer.languages.types.source import from_type
 from explorer.tokens.compile import Method, compile
 from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary
@@ -206,28 +198,9 @@ def add_constraint(command: argparse.ArgumentParser, *, required: bool = False) 
         "--structural-tag", metavar="FILE", help="a structural tag of xgrammar, vLLM or SGLang"
     )
     what.add_argument(
-        "--choices", metavar="FILE", help="one of the lines of a file, or of the texts in FILE.json"
-    )
-    what.add_argument(
         "--grammar",
         metavar="FILE",
         help="a text of a grammar: Lark in a .lark file, GBNF in any other",
-    )
-    what.add_argument(
-        "--template",
-        metavar="TEXT",
-        help="text with {name} for each --part; or a whole expression, template(...)",
-    )
-    what.add_argument(
-        "--type",
-        metavar="MODULE:CLASS",
-        help="a value of a Python type; the module is imported, so its code runs",
-    )
-    command.add_argument(
-        "--part",
-        action="append",
-        metavar="NAME=EXPRESSION",
-        help='a part of the template, such as name=gen(regex="[a-z]+"); repeatable',
     )
     command.add_argument(
         "--canonical",
@@ -236,9 +209,6 @@ def add_constraint(command: argparse.ArgumentParser, *, required: bool = False) 
     )
     command.add_argument(
         "--ambiguous", action="store_true", help="follow every stack of the grammar"
-    )
-    command.add_argument(
-        "--style", choices=("json", "python"), help="how values of --type are written"
     )
     add_schema_options(command)
 
@@ -268,8 +238,8 @@ def constraint_of(
 def _unstaged_constraint(
     arguments: argparse.Namespace, vocabulary: Vocabulary | None
 ) -> Constraint | None:
-    owners = {"part": "template", "style": "type", "ambiguous": "grammar"}
-    for option, owner in (owners | dict.fromkeys(NAMES, "json_schema")).items():
+    owners = {"ambiguous": "grammar"} | dict.fromkeys(NAMES, "json_schema")
+    for option, owner in owners.items():
         said = getattr(arguments, option) not in (None, False)
         if said and getattr(arguments, owner) is None:
             option, owner = (name.replace("_", "-") for name in (option, owner))
@@ -290,80 +260,7 @@ def _unstaged_constraint(
         path = file_path("--grammar", arguments.grammar)
         syntax = "lark" if path.suffix.lower() == ".lark" else "gbnf"
         return grammar(read_text(path), syntax, ambiguous=bool(arguments.ambiguous))
-    if arguments.choices is not None:
-        return _choices(file_path("--choices", arguments.choices))
-    if arguments.template is not None:
-        return _template(arguments.template, arguments.part or [])
-    if arguments.type is not None:
-        return from_type(_named_type(arguments.type), style=arguments.style or "json")
     return None if arguments.choice is None else choice(arguments.choice)
-
-
-def _choices(path: Path) -> Constraint:
-    text = read_text(path)
-    if path.suffix != ".json":
-        return choice([line for line in text.splitlines() if line])
-    try:
-        texts: object = json.loads(text)
-        if isinstance(texts, dict):  # Read again, so that no name of two is lost.
-            return Constraint(Aliases.read(text))
-        return choice(cast("list[str]", texts))
-    except json.JSONDecodeError as error:
-        raise ConstraintError(
-            f"{path} is not JSON: {error.msg} in line {error.lineno}.",
-            remedy='Write ["text", ...] or {"name": "text", ...}.',
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise ConstraintError(f"{path} cannot be read: {error}.") from error
-
-
-def _template(text: str, parts: list[str]) -> Constraint:
-    if not parts and text.lstrip().startswith("template("):
-        return Constraint(read("template", text))
-    given: dict[str, Constraint] = {}
-    for part in parts:
-        name, sign, expression = part.partition("=")
-        name = name.strip()
-        if not sign or not name.isidentifier():
-            raise ConstraintError(
-                f"--part {part!r} does not say what a part of the template is.",
-                remedy="Write its name, =, and an expression, such as "
-                "'name=gen(regex=\"[a-z]+\")'.",
-            )
-        if name in given:
-            raise ConstraintError(f"The part {name!r} is given twice.", remedy="Give it once.")
-        given[name] = Constraint(read_expression(expression))
-    return template(text, **given)
-
-
-def _named_type(name: str) -> object:
-    """The object with a name such as ``shop.models:Order``; this runs the code of the module.
-
-    As in ``python -m``, modules of the current folder are found.
-    """
-    module, _, path = name.partition(":")
-    if not module or not path:
-        raise ConstraintError(
-            f"--type {name!r} does not name a type.", remedy="Write it as module:Class."
-        )
-    sys.path.insert(0, os.getcwd())
-    try:
-        value: object = import_module(module)
-        for part in path.split("."):
-            value = cast("object", getattr(value, part))
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ConstraintError(
-            f"There is no type {name!r}: {error}.",
-            remedy="Write it as module:Class, with a module that can be imported from here.",
-        ) from error
-    except (Exception, SystemExit) as error:  # Importing a module may raise anything.
-        raise ConstraintError(
-            f"The module {module!r} cannot be imported: {type(error).__name__}: {error}.",
-            remedy=f"Run python -c 'import {module}' to see where that comes from.",
-        ) from error
-    finally:
-        sys.path.remove(os.getcwd())
-    return value
 
 
 def add_lazy(command: argparse.ArgumentParser) -> None:
