@@ -297,13 +297,18 @@ def test_each_of_two_circles_is_told_apart() -> None:
     assert circles(sources) == {frozenset("ab"), frozenset("cde")}
 
 
-def loaded_after(code: str) -> set[str]:
-    """The top-level names in `sys.modules` of a fresh interpreter that has run `code`."""
-    script = f"{code}\nimport sys\nprint(*sorted({{n.split('.')[0] for n in sys.modules}}))"
+def modules_after(code: str) -> set[str]:
+    """The modules of a fresh interpreter that has run `code`."""
+    script = f"{code}\nimport sys\nprint(*sorted(sys.modules))"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT
     )
     return set(done.stdout.splitlines()[-1].split())
+
+
+def loaded_after(code: str) -> set[str]:
+    """The top-level names of those modules."""
+    return {name.split(".")[0] for name in modules_after(code)}
 
 
 HEAVY = {"torch", "transformers", "huggingface_hub", *NOTEBOOK_LIBRARIES}
@@ -316,9 +321,20 @@ assert machine.allowed(machine.start).any()
 """
 
 
-@pytest.mark.parametrize("code", ["import explorer", "import explorer.cli", COMPILE])
+EXPLAIN = f"{COMPILE}explorer.explain(machine, machine.start, 1).paragraph\n"
+
+
+@pytest.mark.parametrize("code", ["import explorer", "import explorer.cli", COMPILE, EXPLAIN])
 def test_the_headless_engine_loads_no_heavy_library(code: str) -> None:
     assert loaded_after(code) & HEAVY == set()
+
+
+@pytest.mark.parametrize("code", [COMPILE, EXPLAIN])
+def test_a_pattern_loads_no_other_kind_of_constraint(code: str) -> None:
+    others = ("schema.source", "types.source", "grammar.source", "phases.functions", "tools")
+    kinds = {f"explorer.languages.{name}" for name in others}
+    assert modules_after(code) & kinds == set()
+    assert "explorer.languages.phases.functions" in modules_after("import explorer; explorer.phase")
 
 
 def test_a_loaded_library_would_be_seen() -> None:

@@ -27,7 +27,6 @@ from explorer.automata.words import accepts, check_word, has_no_word, is_finite,
 from explorer.budget import Budget, Meter
 from explorer.errors import ConstraintError
 from explorer.languages.membership import Membership, built_or_discovered
-from explorer.languages.phases.followed import parsed_word
 from explorer.languages.regex.source import Regex
 from explorer.languages.sources.algebra import (
     MOST_PARTS,
@@ -47,7 +46,6 @@ from explorer.languages.sources.serial import MAX_DEPTH
 from explorer.languages.stages.methods import StageMethods
 from explorer.languages.stages.stage import PipelineStage, TokenStage
 from explorer.languages.stages.staged import Staged, check_operand
-from explorer.languages.template.expression import choices, text_of
 
 if TYPE_CHECKING:
     import interegular.fsm
@@ -358,6 +356,8 @@ class Constraint(StageMethods):
             self._texts.check(data)
         else:
             check_word(self._dfa, data)
+        from explorer.languages.phases.followed import parsed_word
+
         return parsed_word(self.source, data)
 
     def is_empty(self) -> bool:
@@ -581,6 +581,8 @@ def choice(
         >>> choice({"Green": "Forest green", "Red": ["Brick", "Rust"]}).parse("Rust")
         'Red'
     """
+    from explorer.languages.template.expression import choices
+
     return Constraint(choices(texts, *more))
 
 
@@ -594,4 +596,6 @@ def literal(text: str) -> Constraint:
         >>> literal("a.b").accepts("axb")
         False
     """
+    from explorer.languages.template.expression import text_of
+
     return Constraint(text_of(text))

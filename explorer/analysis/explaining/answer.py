@@ -34,7 +34,6 @@ from explorer.automata.discovered.discovered import apart
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded
 from explorer.languages.constraint import Constraint, GivenConstraint
-from explorer.languages.types.source import as_constraint
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,7 +258,10 @@ def explain_text(constraint: GivenConstraint, text: str | bytes) -> TextExplanat
         >>> why.spans
         ((0, 5), (6, 7))
     """
-    constraint = as_constraint(constraint)
+    if not isinstance(constraint, Constraint):
+        from explorer.languages.types.source import as_constraint
+
+        constraint = as_constraint(constraint)
     data = as_bytes(text)
     machine = apart(constraint.machine, Meter(ASKED))
     verdict = judge_text(machine, data)

@@ -29,7 +29,6 @@ from explorer.automata.tree.nodes import Source
 from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint, regex
-from explorer.languages.phases.functions import any_tokens, token
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.walks.finishing import Finishing
 from explorer.tokens.walks.trie import trie_of
@@ -181,6 +180,8 @@ _REASONING: Final = _AROUND[-1][1]
 def _after_reasoning(asked: Constraint) -> Constraint:
     """The constraint, with room before it for a block of reasoning between control tokens."""
     end = "</think>"
+    from explorer.languages.phases.functions import any_tokens, token
+
     block = token("<think>") + any_tokens(excluding=[end]) + token(end) + regex(r"\s*")
     return (block + asked) | asked
 
