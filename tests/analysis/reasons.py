@@ -15,6 +15,7 @@ at random, walks to random states, asks for masked tokens, and prints what it co
 from __future__ import annotations
 
 import argparse
+import codecs
 import copy
 import json
 import random
@@ -22,7 +23,7 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
@@ -252,72 +253,168 @@ def _any_json() -> Constraint:
     return _ANY[0]
 
 
-class Question(NamedTuple):
-    """A masked token after a text of a schema, and its explanation."""
+class Asked(NamedTuple):
+    """A masked token after a text, and its explanation.
 
-    schema: Any
-    options: dict[str, Any]
+    Args:
+        source: The schema as JSON with its options, the pattern or the grammar.
+        text: The text so far.
+        token: The id of the token.
+        judge: The definition: whether what some explanation names is right.
+    """
+
+    source: str
     text: bytes
     token: int
     why: Explanation
-
-    @property
-    def labels(self) -> list[str]:
-        """The labels of the named places."""
-        return [place.label for part in self.why.parts for place in part.positions]
+    judge: Callable[[Explanation, bytes, bool], Judged]
 
     def __str__(self) -> str:
         written = "the end" if self.token == END else repr(_TOKENS[self.token])
-        options = f" {self.options}" if self.options else ""
-        return f"{json.dumps(self.schema)}{options}\n  {self.text!r} + {written}: {self.labels}"
+        return f"{self.source}\n  {self.text!r} + {written}: {self.why.message}"
+
+    @property
+    def judged(self) -> Judged:
+        """Whether the reason is right."""
+        ends = self.token == END
+        text = self.text + (b"" if ends else _TOKENS[self.token])
+        return self.judge(self.why, text, ends)
 
 
-PER_SCHEMA: Final = 60
-"""Questions about one schema."""
+PER_SOURCE: Final = 60
+"""Questions about one schema, pattern or grammar."""
 
 
-def questions(draw: random.Random, count: int = PER_SCHEMA) -> Iterator[Question]:
-    """Masked tokens in reachable states of one random schema, with their explanations."""
+def asked_of_schemas(draw: random.Random, count: int = PER_SOURCE) -> Iterator[Asked]:
+    """Masked tokens in reachable states of one random schema."""
     schema = RandomSchemas(draw, size=draw.choice([4, 8, 16])).schema()
     options: dict[str, Any] = {}
     if draw.random() < 0.2:
         options["property_order"] = "any"
     if draw.random() < 0.15:
         options["whitespace"] = draw.choice(["dumps", "pretty", "flexible"])
+    oracle = SchemaReasons(schema, options)
+
+    def judge(why: Explanation, text: bytes, ends: bool) -> Judged:
+        return oracle.judge(labels_of(why), text, ends=ends)
+
+    source = f"{json.dumps(schema)} {options or ''}"
     try:
         made = explorer.json_schema(schema, **options)
-        machine = explorer.compile(made, VOCABULARY, lazy=True)
         texts = list(_texts(draw, schema, made))
+        # JSON itself refuses most tokens; the others say more.
+        yield from _asked(draw, source, made, texts, judge, count, _is_json)
     except ExplorerError:
         return
+
+
+def asked_of_patterns(draw: random.Random, count: int = PER_SOURCE) -> Iterator[Asked]:
+    """Masked tokens in reachable states of one random pattern, or a combination of two."""
+    pattern = _pattern(draw, 3)
+    made = explorer.regex(pattern)
+
+    def judge(why: Explanation, text: bytes, ends: bool) -> Judged:
+        return judged_spans(why, text, lambda start, end: explorer.regex(
+            f"{pattern[:start]}(?s:.*){pattern[end:]}"
+        ))  # fmt: skip
+
+    yield from _of_texts(draw, pattern, made, judge, count)
+
+
+def asked_of_grammars(draw: random.Random, count: int = PER_SOURCE) -> Iterator[Asked]:
+    """Masked tokens in reachable states of one random grammar."""
+    grammar = _grammar(draw)
+
+    def widened(start: int, end: int) -> Constraint:
+        anything = '" anything "' if grammar.count('"', 0, start) % 2 else "anything"
+        text = f"{grammar[:start]}{anything}{grammar[end:]}\nanything ::= [^\\x01]*\n"
+        return explorer.grammar(text, syntax="gbnf", ambiguous=True)
+
+    def judge(why: Explanation, text: bytes, ends: bool) -> Judged:
+        return judged_spans(why, text, widened)
+
+    try:
+        made = explorer.grammar(grammar, syntax="gbnf")
+    except ExplorerError:
+        return
+    yield from _of_texts(draw, grammar, made, judge, count)
+
+
+def judged_spans(
+    why: Explanation, text: bytes, widened: Callable[[int, int], Constraint]
+) -> Judged:
+    """Whether each span that is named, reading any text instead, lets the text through."""
+    spans = [place.span for part in why.parts for place in part.positions]
+    roles = {part.role for part in why.parts}
+    if not spans or None in spans or roles != {"expects"}:
+        return "unnamed"
+    verdicts: list[bool] = []
+    for span in spans:
+        try:
+            verdicts.append(span is not None and _reads(widened(*span), text, False))
+        except ExplorerError:
+            return "undecided"
+    return "right" if all(verdicts) else "false"
+
+
+def _of_texts(
+    draw: random.Random, source: str, made: Constraint,
+    judge: Callable[[Explanation, bytes, bool], Judged], count: int,
+) -> Iterator[Asked]:  # fmt: skip
+    try:
+        words = [walked(draw, made.machine) for _ in range(8)]
+        texts = [word.encode() for word in words if word is not None]
+        yield from _asked(draw, source, made, texts, judge, count, lambda _: True)
+    except ExplorerError:
+        return
+
+
+def _asked(
+    draw: random.Random, source: str, made: Constraint, texts: list[bytes],
+    judge: Callable[[Explanation, bytes, bool], Judged], count: int,
+    wanted: Callable[[bytes], bool],
+) -> Iterator[Asked]:  # fmt: skip
+    machine = explorer.compile(made, VOCABULARY, lazy=True)
+    of_text = source[:1] != "{"
     for _ in range(count if texts else 0):
         text = draw.choice(texts)
         text = text[: draw.randint(0, len(text))]
-        state = machine.start
+        state: int | None = machine.start
         for byte in text:
-            state = machine.step(state, byte)
-            if state is None:
-                break
+            state = None if state is None or state < 0 else machine.step(state, byte)
         if state is None or state < 0:
             continue
         masked = [
             token
-            for token in draw.sample(range(33, END + 1), 24)
+            for token in draw.sample(range(33, END), 24)
             if machine.step(state, token) is None and not (0x7F <= token < 256)
         ]
-        if draw.random() < 0.9:  # JSON itself refuses most tokens; the others say more.
-            masked = [each for each in masked if each != END and _is_json(text + _TOKENS[each])]
-        if draw.random() < 0.08 and not machine.is_final(state):
+        if draw.random() < 0.9:
+            masked = [each for each in masked if wanted(text + _TOKENS[each])]
+        if not of_text and draw.random() < 0.08 and not machine.is_final(state):
             masked = [END]
         if not masked:
             continue
-        token = masked[0]
-        try:
-            why = explorer.explain(machine, state, token, text=text)
-        except ExplorerError:
-            continue
+        why = explorer.explain(machine, state, masked[0], text=text)
+        if why.stage == "constraint" and of_text and not why.expected:
+            continue  # Only the end of the text may follow: nothing is there to widen.
+        if not _begins_text(text + (_TOKENS[masked[0]] if masked[0] != END else b"")):
+            continue  # Bytes that are no text are refused by UTF-8 alone.
         if why.stage in ("constraint", "end_of_text"):
-            yield Question(schema, options, text, token, why)
+            yield Asked(source, text, masked[0], why, judge)
+
+
+def _begins_text(data: bytes) -> bool:
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(data)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def labels_of(why: Explanation) -> list[str]:
+    """The labels of the named places."""
+    return [place.label for part in why.parts for place in part.positions]
 
 
 def _is_json(text: bytes) -> bool:
@@ -335,11 +432,45 @@ def _texts(draw: random.Random, schema: Any, made: Constraint) -> Iterator[bytes
             yield spelled
 
 
-def judged(question: Question, oracle: SchemaReasons) -> Judged:
-    """Whether the reason of a question is right."""
-    ends = question.token == END
-    text = question.text + (b"" if ends else _TOKENS[question.token])
-    return oracle.judge(question.labels, text, ends=ends)
+def _pattern(draw: random.Random, depth: int) -> str:
+    leaf = ("a", "b", "1", "[ab]", "[^a]", "[0-9]", r"\d", r"\w", "é", ".", r"\{", '"')
+    if depth == 0 or draw.random() < 0.2:
+        return draw.choice(leaf)
+    one, other = _pattern(draw, depth - 1), _pattern(draw, depth - 1)
+    form = draw.choice(
+        ["{0}{1}", "{0}{1}", "(?:{0}|{1})", "(?:{0})*{1}", "(?:{0}){{1,2}}", "({0})?{1}"]
+    )
+    return form.format(one, other)
+
+
+def _grammar(draw: random.Random) -> str:
+    def item(rules: list[str], depth: int) -> str:
+        how = draw.random()
+        if how < 0.35:
+            return f'"{draw.choice(["a", "b", "ab", "{", "foo", "1"])}"'
+        if how < 0.6:
+            return draw.choice(["[ab]", "[0-9]", "[^a]", "[a-z]"])
+        if how < 0.8 and rules:
+            return draw.choice(rules)
+        if depth == 0:
+            return '"x1"'
+        body = " ".join(item(rules, depth - 1) for _ in range(draw.randint(1, 2)))
+        return f"({body} | {item(rules, depth - 1)}){draw.choice(['', '?', '*', '+'])}"
+
+    rules = {"a": ["b"], "b": list[str](), "root": ["a", "b"]}
+    lines: list[str] = []
+    for name, below in rules.items():
+        options = [
+            " ".join(item(below, 1) for _ in range(draw.randint(1, 3)))
+            for _ in range(draw.randint(1, 2))
+        ]
+        if name == "root" and draw.random() < 0.4:
+            options.append('"(" root ")"')
+        lines.append(f"{name} ::= {' | '.join(options)}")
+    return "\n".join(reversed(lines)) + "\n"
+
+
+FAMILIES: Final = (asked_of_schemas, asked_of_schemas, asked_of_patterns, asked_of_grammars)
 
 
 def main() -> None:
@@ -350,30 +481,23 @@ def main() -> None:
     reader.add_argument("--shown", type=int, default=10)
     reader.add_argument("--seconds", type=float, default=1e9)
     given = reader.parse_args()
-    counted: Counter[Judged] = Counter()
-    kinds: Counter[str] = Counter()
-    seed, begin, shown = given.seed, time.monotonic(), 0
-    seen: set[int] = set()
+    counted: Counter[tuple[str, Judged]] = Counter()
+    shown: set[int] = set()
+    seed, begin = given.seed, time.monotonic()
     while counted.total() < given.reasons and time.monotonic() - begin < given.seconds:
-        draw = random.Random(seed)
+        family = FAMILIES[seed % len(FAMILIES)]
+        for asked in family(random.Random(seed)):
+            verdict = asked.judged
+            counted[family.__name__, verdict] += 1
+            wrong = verdict not in ("right", "undecided")
+            if wrong and len(shown) < given.shown and seed not in shown:
+                shown.add(seed)
+                print(f"{verdict} (seed {seed}) {asked}")
         seed += 1
-        oracle: SchemaReasons | None = None
-        for question in questions(draw):
-            oracle = oracle or SchemaReasons(question.schema, question.options)
-            verdict = judged(question, oracle)
-            counted[verdict] += 1
-            named = taken(question.labels)
-            parts = len(named.pointers) + len(named.options)
-            kinds["JSON" if named.is_json else f"{min(parts, 4)} named"] += 1
-            if verdict not in ("right", "undecided") and shown < given.shown:
-                if seed - 1 in seen:
-                    continue
-                seen.add(seed - 1)
-                shown += 1
-                print(f"{verdict} (seed {seed - 1}) {question}")
     print(f"seeds {given.seed} to {seed - 1}: {counted.total():,} reasons")
-    print(dict(counted), dict(kinds))
-    sys.exit(counted["false"] + counted["loose"] > 0)
+    for (name, verdict), count in sorted(counted.items()):
+        print(f"{name} {verdict}: {count:,}")
+    sys.exit(any(counted[name, bad] for name, _ in [*counted] for bad in ("false", "loose")))
 
 
 if __name__ == "__main__":

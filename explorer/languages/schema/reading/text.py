@@ -438,8 +438,9 @@ def tokens(text: str) -> Iterator[tuple[str, int, list[Level]]]:
             stack[-1].key_start = start
             if "\\" not in token:
                 stack[-1].key = token[1:-1]
-            elif _is_whole(token):
-                stack[-1].key = json.loads(token, strict=False)
+            elif _STRING.fullmatch(token):
+                with suppress(ValueError):  # An escape that JSON does not have.
+                    stack[-1].key = json.loads(token, strict=False)
         yield token, start, stack
         if stack and token in "}]":
             stack.pop()
