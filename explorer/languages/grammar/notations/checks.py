@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from types import MappingProxyType
+from typing import Final
 
 from explorer.automata.rules.pieces import components, reached
 from explorer.automata.tree.nodes import (
@@ -24,6 +25,7 @@ from explorer.automata.tree.nodes import (
     Texts,
     Whole,
     Written,
+    inside,
     walk,
 )
 from explorer.budget import Meter
@@ -203,8 +205,44 @@ def _check_circles(
             raise GrammarError(
                 f"{way}, and nothing is read on the way (a circle of ε)", text=text,
                 start=call.start, end=call.end,
-                remedy="Leave this call out: it adds no text. Or give ambiguous=True.",
+                remedy=_without_circle(text, name, call, known[name].body),
             )  # fmt: skip
+
+
+def _without_circle(text: str, name: str, call: Call, body: Node) -> str:
+    """A remedy that loses no texts.
+
+    An alternative that is the rule itself adds none. A rule that may be empty and has itself twice
+    as an alternative has what its other alternatives have, repeated.
+    """
+    whole = inside(body)
+    options = [inside(each) for each in whole.options] if isinstance(whole, Branch) else []
+    if any(each is call for each in options) and call.name == name:
+        return "Leave this alternative out: it adds no text. Or give ambiguous=True."
+    twice = [
+        each
+        for each in options
+        if isinstance(each, Concat)
+        and len(each.items) == 2
+        and all(isinstance(it, Call) and it.name == name for it in map(inside, each.items))
+    ]
+    others = [each for each in options if each not in twice and not isinstance(each, Empty)]
+    spelled = " | ".join(_spelled(text, each) for each in others)
+    if twice and others:
+        mended = f"Write the alternatives of {name} but this one as ({spelled})*."
+        return f"{mended} Or give ambiguous=True."
+    return _AMBIGUOUS
+
+
+_AMBIGUOUS: Final = "Give ambiguous=True."
+_QUOTES: Final = ('"', "'")
+
+
+def _spelled(text: str, node: Node) -> str:
+    """A part of a rule as it is written; the quotes of a literal are not in its span."""
+    start, end = node.start, node.end
+    start -= text[start - 1 : start] in _QUOTES
+    return text[start : end + (text[end : end + 1] in _QUOTES)]
 
 
 def _calls_alone(node: Node, empty: set[str]) -> Iterator[Call]:

@@ -267,6 +267,13 @@ def _exactly(keyword: str, value: object, asked: Question) -> str:
         met = {name for name, _ in names_in(spot.outline or b"")}
         missing = [name for name in cast("list[str]", value) if name not in met]
         return _missing(missing) if met or (spot.outline or b"")[:1] == b"{" else ""
+    if keyword == "dependentRequired" and isinstance(value, dict):
+        met = {name for name, _ in names_in(spot.outline or b"")}
+        needed = cast("dict[str, list[str]]", value)
+        for name, others in needed.items():
+            missing = [other for other in others if other not in met]
+            if name in met and missing:
+                return f"The property {missing[0]} is missing. It is required beside {name}."
     if keyword in ("additionalProperties", "unevaluatedProperties"):
         before = [*names_in(spot.outline or b"")]
         *_, (name, spelled) = [("", b""), *names_in(spot_of(asked.longer).outline or b"")]
