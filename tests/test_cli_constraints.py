@@ -32,7 +32,7 @@ DIGIT = ["--constraint", "template", 'template("{x}.", x=gen(regex="[0-9]+", max
         (DIGIT, "1", "2", 1, "Part `x` may take at most 1 token"),
         (["--constraint", "choices", "yes\nno"], "y", "x", 1, "'yes'"),
         (["--constraint", "choices with aliases", NAMES], "For", "x", 1, "choice `Green`"),
-        (["--json-schema", "schema.json"], "", "x", 1, "/minimum"),
+        (["--json-schema", "schema.json"], "", "0", 1, "/minimum"),
         (["--choice", "yes"], "y", "x", 1, "yes"),
     ],
 )

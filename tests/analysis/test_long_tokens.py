@@ -14,6 +14,7 @@ from explorer.automata.machine import Int32
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.walks.failing import MOST_PLACES, writable_bytes
 from explorer.tokens.walks.trie import trie_of
+from tests.evidence import few
 
 LENGTH = 210_000
 
@@ -42,7 +43,7 @@ def test_the_work_for_the_nearest_tokens_grows_with_the_length() -> None:
     assert 0 < counting.read < 20 * LENGTH
 
 
-@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("lazy", few([False, True], 1))
 def test_a_token_of_210_000_bytes_is_explained(lazy: bool) -> None:
     half = LENGTH // 2
     explained = machine(b"a", b"b", b"a" * LENGTH, b"ab" * half, bytes(range(256)), lazy=lazy)

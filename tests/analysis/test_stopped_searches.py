@@ -82,6 +82,7 @@ def test_the_command_line_says_so_too(capsys: pytest.CaptureFixture[str]) -> Non
     assert NEVER in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_a_state_too_far_to_search_for_is_explained_after_the_text_that_led_there() -> None:
     vocabulary = Vocabulary.from_bytes([b"a", b"b", b"x", b"y", b"!", b"ab"], eos_ids=[6])
     pairs = explorer.grammar('root ::= "a" root "x" | "b" root "y" | "!"')

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import pytest
+
 import explorer
 from tests.browser.acting import STEP, at, press, rest
 from tests.browser.conftest import Lab, Notebook
@@ -74,6 +76,7 @@ def test_the_greedy_trap_is_seen_before_the_step(notebook: Notebook, lab: Lab) -
     assert root.locator('.lmx-trapmark[data-trap="0"]').count() == 1  # Now it is one of the run.
 
 
+@pytest.mark.long
 def test_a_click_does_not_wait_for_a_look(notebook: Notebook, lab: Lab) -> None:
     notebook.page.set_viewport_size({"width": 1100, "height": 800})
     notebook.open(lab.code("slow.ipynb", SLOW))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 import explorer
 from tests.browser.acting import STEP, at, opened, press, quiet, rest
 from tests.browser.conftest import Lab, Notebook
@@ -103,6 +105,7 @@ NARROW = """(svg) => {
 }"""
 
 
+@pytest.mark.long
 def test_a_narrow_page_shows_the_present_column_and_no_label_on_another(
     chromium: Browser, tmp_path: Path
 ) -> None:

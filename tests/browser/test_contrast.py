@@ -6,6 +6,7 @@ import pytest
 
 from tests.browser.acting import FOR, STEP, TOY, at, drawer, press, rest
 from tests.browser.conftest import Lab, Notebook
+from tests.evidence import few
 
 PARTS_WITH_TEXT = (
     ".lmx-head", ".lmx-group", ".lmx-part-reasons .total", ".lmx-traps", ".lmx-trap",
@@ -15,7 +16,7 @@ PARTS_WITH_TEXT = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+@pytest.mark.parametrize("theme", few(["JupyterLab Light", "JupyterLab Dark"], 1))
 def test_text_has_contrast(theme: str, notebook: Notebook, lab: Lab) -> None:
     page = notebook.page
     page.set_viewport_size({"width": 1280, "height": 2400})

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.browser.acting import END, FOOD, FOR, START, STEP, at, drawer, press, rest
 from tests.browser.conftest import Lab, Notebook
 
@@ -43,6 +45,7 @@ def test_a_click_explains_and_a_button_or_enter_takes(toy: Locator, notebook: No
     assert "taken" in token_row(toy, FOOD).inner_text()
 
 
+@pytest.mark.long
 def test_after_the_end_nothing_is_allowed_and_reasons_are_of_the_place(toy: Locator) -> None:
     press(toy, END)
     toy.locator(".where", has_text="finished").wait_for()
@@ -94,6 +97,7 @@ def texts(root: Locator) -> str:
     return "".join(root.locator(".lmx-strip [data-k]").all_inner_texts())
 
 
+@pytest.mark.long
 def test_another_seed_and_sampling_again(notebook: Notebook, lab: Lab) -> None:
     notebook.open(lab.code("real.ipynb", REAL))
     assert notebook.run_all()
@@ -180,6 +184,7 @@ e = Explorer(lm, lazy, prompt="The date is ")
 e"""
 
 
+@pytest.mark.long
 def test_a_lazy_machine_is_stepped_and_explained(notebook: Notebook, lab: Lab) -> None:
     notebook.open(lab.code("lazy.ipynb", LAZY))
     assert notebook.run_all()

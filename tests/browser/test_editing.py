@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 
+import pytest
+
 import explorer
 from tests.browser.acting import STEP, allowed, at, press, quiet
 from tests.browser.conftest import Lab, Notebook
@@ -79,6 +81,7 @@ def test_cancel_of_a_long_compile(notebook: Notebook, lab: Lab) -> None:
     quiet(notebook)
 
 
+@pytest.mark.long
 def test_a_preset_brings_its_vocabulary_and_the_toy_comes_back(
     notebook: Notebook, lab: Lab
 ) -> None:

@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 import explorer
 from explorer.analysis.session import Session
 from explorer.decoding.sampling.sampler import Sampler
@@ -162,6 +164,7 @@ def test_what_is_searched_for_comes_first_and_is_found_again_after_a_step(
     quiet(notebook)
 
 
+@pytest.mark.long
 def test_a_page_written_in_the_next_cell_leaves_the_drawings(notebook: Notebook, lab: Lab) -> None:
     notebook.open(lab.code("written.ipynb", TOY, "toy.to_html('written.html')"))
     assert notebook.run_all()
@@ -235,6 +238,7 @@ def test_numbers_are_those_of_the_trace(notebook: Notebook, lab: Lab) -> None:
     quiet(notebook)
 
 
+@pytest.mark.long
 def test_two_explorers_do_not_disturb_each_other(notebook: Notebook, lab: Lab) -> None:
     notebook.open(lab.code("two.ipynb", TOY, "Explorer()", "Explorer(cursor=toy.cursor)"))
     assert notebook.run_all()
@@ -328,6 +332,7 @@ def test_the_exported_page_replays(lab: Lab, chromium: Browser, tmp_path: Path) 
     page.close()
 
 
+@pytest.mark.long
 def test_without_a_kernel_what_was_sent_can_be_read(toy: Locator, notebook: Notebook) -> None:
     press(toy, STEP)
     at(toy, 1)
@@ -344,6 +349,7 @@ def test_without_a_kernel_what_was_sent_can_be_read(toy: Locator, notebook: Note
     assert toy.get_by_role("button", name="Fork").is_disabled()
 
 
+@pytest.mark.long
 def test_traps_that_stay_the_same_are_not_written_anew(toy: Locator, notebook: Notebook) -> None:
     drawer(toy, "traps").locator(".lmx-trap").wait_for()
     toy.evaluate("(root) => { window.kept = root.querySelector('.lmx-trap'); }")
@@ -375,6 +381,7 @@ def test_narrow_has_tabs_and_nothing_sticks_out(toy: Locator, notebook: Notebook
     quiet(notebook)
 
 
+@pytest.mark.long
 def test_the_projector_size_is_larger_and_pointers_hit(toy: Locator, notebook: Notebook) -> None:
     page = notebook.page
     for k in (1, 2):
@@ -394,6 +401,7 @@ def test_the_projector_size_is_larger_and_pointers_hit(toy: Locator, notebook: N
     quiet(notebook)
 
 
+@pytest.mark.long
 def test_a_large_machine_shows_the_way_and_what_is_ahead(notebook: Notebook, lab: Lab) -> None:
     pattern = "(a|b|cd){900}[a-z ]{300}"
     notebook.open(

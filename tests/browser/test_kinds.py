@@ -68,7 +68,7 @@ def shot(notebook: Notebook, what: Locator, name: str) -> None:
         what.screenshot(path=f"{folder}/{name}.png")
 
 
-FEW = (WRONG[0], WRONG[6])
+FEW = (WRONG[0], WRONG[-1])
 """A data structure and a grammar."""
 
 

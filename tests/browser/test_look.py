@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.browser.acting import STEP, TOY, at, press, quiet, rest
 from tests.browser.conftest import Lab, Notebook
 from tests.browser.test_hand import REAL
@@ -116,6 +118,7 @@ record = explorer.json_schema({"type": "object", "properties": fields})
 Explorer(explorer.load_model("tiny"), record)"""
 
 
+@pytest.mark.long
 def test_a_long_constraint_is_short_on_a_low_screen_until_it_is_edited(
     notebook: Notebook, lab: Lab
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.browser.acting import BACK, STEP, TOY, at, opened, press, quiet, rest
 from tests.browser.conftest import Lab, Notebook
 
@@ -53,6 +55,7 @@ def real(notebook: Notebook, lab: Lab, name: str, pattern: str) -> Locator:
     return notebook.explorer()
 
 
+@pytest.mark.long
 def test_the_byte_form_and_back(notebook: Notebook, lab: Lab) -> None:
     root = real(notebook, lab, "bytes", "(é|日|本|x|😀)+q")
     characters = machine(root, "character_fsa")
@@ -218,6 +221,7 @@ def test_an_added_token_stays_until_it_is_taken_out(notebook: Notebook, lab: Lab
     quiet(notebook)
 
 
+@pytest.mark.long
 def test_a_large_machine_whole_and_a_larger_one_not(notebook: Notebook, lab: Lab) -> None:
     root = real(notebook, lab, "large", "[a-z]{320}")
     characters, tokens = machine(root, "character_fsa"), machine(root, "token_dfa")
@@ -291,6 +295,7 @@ def test_on_a_real_model_what_is_allowed_is_drawn_told_apart_and_added(
     quiet(notebook)
 
 
+@pytest.mark.long
 def test_all_in_view_keeps_words_and_no_two_of_them_collide(notebook: Notebook, lab: Lab) -> None:
     root = real(notebook, lab, "fit", "(red|green|blue)-[0-9]{3}(x|y)?")
     characters = machine(root, "character_fsa")
@@ -305,6 +310,7 @@ def test_all_in_view_keeps_words_and_no_two_of_them_collide(notebook: Notebook, 
     quiet(notebook)
 
 
+@pytest.mark.long
 def test_at_the_size_of_a_projector_beside_the_files_all_machines_are_there(
     notebook: Notebook, lab: Lab
 ) -> None:
@@ -318,6 +324,7 @@ def test_at_the_size_of_a_projector_beside_the_files_all_machines_are_there(
         assert machine(root, name).locator(".lmx-graph svg").is_visible()
 
 
+@pytest.mark.long
 def test_wide_digits_are_said_and_can_be_made_narrow(notebook: Notebook, lab: Lab) -> None:
     root = real(notebook, lab, "digits", r"\d{2}x")
     note = machine(root, "character_fsa").locator("[data-narrower]")
@@ -329,6 +336,7 @@ def test_wide_digits_are_said_and_can_be_made_narrow(notebook: Notebook, lab: La
     quiet(notebook)
 
 
+@pytest.mark.long
 def test_a_lit_arc_names_the_token_that_was_taken(notebook: Notebook, lab: Lab) -> None:
     root = real(notebook, lab, "taken", "[0-9]{4}-(0[1-9]|1[0-2])")
     press(root, STEP)

@@ -146,6 +146,7 @@ def test_the_keyboard_walks_from_cell_to_cell(tiny: tuple[Locator, Session]) -> 
     root.locator(f'.lmx-why .lmx-tok[data-token="{columns}"]').first.wait_for(state="attached")
 
 
+@pytest.mark.long
 def test_few_tokens_have_a_square_each(chromium: Browser, tmp_path: Path) -> None:
     made = Explorer()
     made.cursor.run(5)

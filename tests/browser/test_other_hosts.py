@@ -47,6 +47,7 @@ def draws_and_steps(notebook: Notebook) -> None:
         at(root, int(found[1]) + 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stem", STEMS)
 def test_a_notebook_runs_in_notebook_7(notebook: Notebook, lab: Lab, stem: str) -> None:
     pytest.importorskip("notebook", reason="notebook is not installed")
@@ -60,6 +61,7 @@ def test_a_notebook_runs_in_notebook_7(notebook: Notebook, lab: Lab, stem: str) 
     draws_and_steps(notebook)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stem", STEMS)
 def test_a_notebook_runs_in_voila(notebook: Notebook, lab: Lab, stem: str) -> None:
     pytest.importorskip("voila", reason="voila is not installed")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 import explorer
 from tests.browser.acting import at, drawer
 from tests.browser.test_mask import DATE, exported
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 
+@pytest.mark.long
 def test_axes_and_gaps(bare: Page) -> None:
     page = bare
     page.add_script_tag(content=bundle.script("over_time"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from playwright.sync_api import Locator
 
 import explorer
@@ -100,6 +101,7 @@ def test_the_pairs_that_the_canonical_stage_refuses(notebook: Notebook, lab: Lab
     quiet(notebook)
 
 
+@pytest.mark.long
 def test_another_model_is_chosen(notebook: Notebook, lab: Lab) -> None:
     notebook.open(lab.code("models.ipynb", CELL))
     assert notebook.run_all()

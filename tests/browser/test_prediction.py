@@ -6,6 +6,7 @@ import pytest
 
 from tests.browser.acting import quiet
 from tests.browser.conftest import Lab, Notebook
+from tests.evidence import few
 
 CELLS = (
     "from widgets.lessons import *",
@@ -15,7 +16,7 @@ CELLS = (
 )
 
 
-@pytest.mark.parametrize("keyboard", [False, True], ids=["mouse", "keyboard"])
+@pytest.mark.parametrize("keyboard", few([False, True], 1))
 def test_a_question_waits_and_then_answers(notebook: Notebook, lab: Lab, keyboard: bool) -> None:
     notebook.open(lab.code("questions.ipynb", *CELLS))
     assert notebook.run_all()

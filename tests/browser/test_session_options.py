@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser, Locator
 
 import explorer
@@ -58,6 +59,7 @@ def test_what_is_healed_and_how_the_answer_begins_is_marked(
     root.page.close()
 
 
+@pytest.mark.long
 def test_a_replayed_page_shows_the_pairs_of_a_stage(chromium: Browser, tmp_path: Path) -> None:
     name = explorer.regex("R[a-z]{1,3}").canonical()
     made = Explorer("tiny", name, "The name is ")

@@ -17,6 +17,7 @@ from explorer.languages.constraint import regex
 from tests.browser.acting import BACK, STEP, at, press
 from tests.browser.conftest import Lab, Notebook
 from tests.browser.test_hosts import shown
+from tests.evidence import few
 from widgets.toy import ToyModel
 from widgets.views import bundle
 from widgets.views.explorer import Explorer
@@ -169,7 +170,7 @@ def idle(notebook: Notebook) -> None:
     )
 
 
-@pytest.mark.parametrize("cell", [HELD, WAITING], ids=["place held", "cell runs"])
+@pytest.mark.parametrize("cell", few([HELD, WAITING], 1))
 def test_presses_while_a_cell_runs_are_not_lost(
     cell: str, notebook: Notebook, lab: Lab, tmp_path: Path
 ) -> None:

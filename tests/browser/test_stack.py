@@ -118,6 +118,7 @@ def test_a_row_lights_its_rule_in_the_editor_by_keyboard(root: Locator) -> None:
     assert root.page.evaluate("!!document.activeElement.closest('.lmx-stack')")
 
 
+@pytest.mark.long
 def test_slow_motion_shows_every_byte(root: Locator) -> None:
     go_to(root, 1)
     slow = root.get_by_label("slow motion")
@@ -136,6 +137,7 @@ def test_slow_motion_shows_every_byte(root: Locator) -> None:
     slow.uncheck()
 
 
+@pytest.mark.long
 def test_the_tree_and_a_narrow_page(root: Locator) -> None:
     go_to(root, 4)
     press(root, "Stack: as a tree")

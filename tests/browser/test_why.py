@@ -147,6 +147,7 @@ def test_the_panel_opens_from_wherever_a_token_is_shown(toy: Locator, notebook: 
     quiet(notebook)
 
 
+@pytest.mark.long
 def test_after_forks_and_the_token_is_allowed(toy: Locator, notebook: Notebook) -> None:
     found = ask(toy, EOS)
     assert re.fullmatch(PATTERN, "foo" + "food")
@@ -161,6 +162,7 @@ def test_after_forks_and_the_token_is_allowed(toy: Locator, notebook: Notebook) 
     quiet(notebook)
 
 
+@pytest.mark.long
 def test_earlier_jumps_to_where_it_was_allowed(toy: Locator, notebook: Notebook) -> None:
     row(toy, F).locator(".take").click()  # foo f
     at(toy, 2)
@@ -245,6 +247,7 @@ def test_a_greedy_trap_is_marked_at_its_position(night: Locator, notebook: Noteb
     quiet(notebook)
 
 
+@pytest.mark.long
 def test_long_bars_give_way_to_the_panel(night: Locator, notebook: Notebook) -> None:
     press(night, STEP)
     at(night, 1)
@@ -260,6 +263,7 @@ def test_long_bars_give_way_to_the_panel(night: Locator, notebook: Notebook) -> 
     quiet(notebook)
 
 
+@pytest.mark.long
 def test_a_white_space_loop_is_said_with_the_constraint(notebook: Notebook, lab: Lab) -> None:
     notebook.open(lab.code("loop.ipynb", LOOP))
     assert notebook.run_all()
@@ -297,6 +301,7 @@ def test_the_page_without_a_kernel_has_the_reasons(toy: Locator, notebook: Noteb
     context.close()
 
 
+@pytest.mark.long
 def test_pictures_of_the_panel(night: Locator, notebook: Notebook, tmp_path: Path) -> None:
     press(night, "to the end (End)")
     night.locator(".lmx-trapmark").first.wait_for()
@@ -327,7 +332,7 @@ CUT = """(root) => [...root.querySelectorAll(".lmx-row .why")].filter((el) => {
 }).map((el) => el.textContent)"""
 
 
-@pytest.mark.parametrize("width", few([400, 700, 1000, 1400], 2))
+@pytest.mark.parametrize("width", few([400, 700, 1000, 1400], 1))
 def test_reasons_beside_the_bars_are_whole_and_two_can_be_compared(
     notebook: Notebook, lab: Lab, width: int
 ) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -52,6 +53,7 @@ def pairs(dtype: torch.dtype, reads: int) -> Iterator[tuple[tuple[int, ...], Ten
         yield whole, rows[k].logits, fresh
 
 
+@pytest.mark.long
 def test_in_float64_no_pass_differs_from_another() -> None:
     for path, used, fresh in pairs(torch.float64, 150):
         assert torch.equal(used, fresh), path

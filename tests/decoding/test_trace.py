@@ -260,6 +260,7 @@ def test_a_real_model_comes_back_from_json() -> None:
     assert trace.constraint is not None and trace.constraint.accepts(trace.text)
 
 
+@pytest.mark.long
 def test_a_thousand_steps_over_a_wide_vocabulary_stay_small() -> None:
     """131,072 tokens of one to four letters, a JSON-like constraint, a thousand tokens."""
     rng = np.random.default_rng(0)

@@ -83,6 +83,7 @@ def test_what_gpt_neox_writes_of_texts_in_its_normal_form_is_a_path() -> None:
     assert seen > 5
 
 
+@pytest.mark.long
 def test_few_texts_with_marks_pass_a_map_of_pieces() -> None:
     """Pegasus looks at whole written characters; a few texts are asked of it one by one."""
     vocabulary = TOKENIZERS["pegasus"]()

@@ -12,6 +12,7 @@ from explorer.sweeps.folder import columns
 PAGE = (Path(__file__).parents[2] / "docs" / "sweeps.md").read_text("utf-8")
 
 
+@pytest.mark.long
 def test_the_code_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     block = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[0]

@@ -100,6 +100,7 @@ def test_a_machine_is_the_same_on_arrival(kind: str) -> None:
         assert seen(pickle.loads(used), tokens) == seen(machine, tokens)
 
 
+@pytest.mark.long
 def test_another_process_sees_the_same_masks() -> None:
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, context) as pool:

@@ -109,6 +109,7 @@ def same_machine(ours: explorer.TokenDFA, theirs: explorer.TokenDFA) -> bool:
     )
 
 
+@pytest.mark.long
 @given(patterns(leaves=6), vocabularies())
 @settings(max_examples=examples(50))
 def test_the_textbook_makes_the_same_machine(pattern: str, tokens: list[bytes | None]) -> None:

@@ -72,7 +72,7 @@ def test_all_short_texts_are_cut_as_the_library_cuts_them(name: str) -> None:
     assert any(len(vocabulary.tokens[t] or b"") > 1 and t >= 262 for p in expected for t in p)
 
 
-@pytest.mark.parametrize("form", few(["NFC", "NFD", "NFKC", "NFKD"], 2))
+@pytest.mark.parametrize("form", few(["NFC", "NFD", "NFKC", "NFKD"], 1))
 def test_only_texts_that_the_normalizer_leaves_are_written(form: str) -> None:
     made = tokenizer([early("e"), late("  ")], getattr(normalizers, form)())
     vocabulary, encode = vocabulary_of(made), by_tokenizers(made)

@@ -47,6 +47,7 @@ def constraints(k: int) -> tuple[Constraint, ...]:
     )
 
 
+@pytest.mark.long
 def test_a_thousand_equal_constraints_have_one_machine(vocabulary: Vocabulary) -> None:
     for kind in range(len(constraints(0))):
         # The machine over a vocabulary is what takes memory; each constraint is a new object.

@@ -184,6 +184,7 @@ def by_merges() -> tuple[Tokenizer, Vocabulary]:
     return tokenizer, Vocabulary.from_tokenizer(tokenizer, eos_ids=[7])
 
 
+@pytest.mark.long
 def test_canonical_tokenization_is_an_automaton() -> None:
     """It has what the tokenizer writes and nothing else, and intersecting is filtering."""
     tokenizer, vocabulary = by_merges()

@@ -212,6 +212,7 @@ def test_two_files_of_one_tokenizer_agree(further: Path) -> None:
         assert spelled(pieces, text) == spelled(declared, text)
 
 
+@pytest.mark.long
 def test_pegasus_text_without_a_piece(further: Path) -> None:
     path = further / "pegasus-unigram" / "tokenizer.json"
     vocab = Vocabulary.from_file(path)

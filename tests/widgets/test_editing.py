@@ -62,6 +62,7 @@ def test_a_constraint_that_is_too_large_for_a_table_opens_lazily_and_says_so(pag
     assert page.ask("step")["ok"] and len(page.made.session.ids) == 1
 
 
+@pytest.mark.long
 def test_meanwhile_one_steps_under_the_old_constraint_and_keeps_what_holds(page: Page) -> None:
     page.edit(LONG)
     assert page.ask("step")["ok"]

@@ -19,7 +19,7 @@ from explorer.analysis.session import Session
 from explorer.decoding.models.load import load_model
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import regex
-from tests.evidence import calls_of
+from tests.evidence import calls_of, few
 from tests.widgets.page import Page
 from widgets import kinds
 from widgets.cursor import Cursor
@@ -367,7 +367,7 @@ def test_a_token_of_two_thousand_bytes_keeps_nothing_from_being_shown() -> None:
     made.close()
 
 
-@pytest.mark.parametrize("view", [Explorer, Compare])
+@pytest.mark.parametrize("view", few([Explorer, Compare], 1))
 def test_a_lazy_machine_is_stepped_and_explained_like_a_table(view: Any) -> None:
     model = load_model("tiny")
     pattern = regex(r"[0-9]{2}-[0-9]|[a-z ]{2,4}")

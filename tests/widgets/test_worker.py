@@ -26,6 +26,7 @@ from explorer.languages.sources import registry
 from explorer.languages.sources.imported import Imported
 from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.machine import TokenMachine
+from tests.evidence import few
 from widgets import kinds
 from widgets.compiling.worker import CallOff, CompileWorker
 from widgets.dialogue.later import CalledOff
@@ -199,6 +200,7 @@ def test_calling_off_kills_and_the_next_one_works(worker: CompileWorker) -> None
     assert worker.pid not in (None, first)
 
 
+@pytest.mark.long
 def test_who_waits_can_be_called_off_and_kills_nobody(worker: CompileWorker) -> None:
     first = worker.pid
     assert first is not None
@@ -346,7 +348,7 @@ threading.Event().wait()
 """
 
 
-@pytest.mark.parametrize("way", ["killed", "leave"])
+@pytest.mark.parametrize("way", few(["killed", "leave"], 1))
 @pytest.mark.parametrize("state", ["idle", "compiling"])
 def test_no_orphan_is_left(way: str, state: str, tmp_path: Path) -> None:
     with subprocess.Popen(

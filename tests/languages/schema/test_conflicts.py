@@ -12,6 +12,7 @@ from explorer.errors import UnsatisfiableSchema
 VOCABULARY = explorer.Vocabulary.from_bytes([bytes([k]) for k in range(256)], eos_ids=[256])
 
 
+@pytest.mark.long
 def test_a_smallest_set_is_one() -> None:
     """Without any one of the keywords that are named there is a value: the definition itself."""
     schema: dict[str, Any] = {

@@ -250,6 +250,7 @@ def test_templates_that_nest_too_deep_are_refused_while_they_are_built(depth: in
         nested(depth)
 
 
+@pytest.mark.long
 def test_as_deep_as_is_allowed_everything_works_with_a_notebook_above_it() -> None:
     deep = nested(99)
     marks = [level for level in range(99) if level % 7 not in (3, 5)]
