@@ -27,7 +27,6 @@ from copy import deepcopy
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from explorer.automata.construction.rows import (
     BY_ROWS,
@@ -194,31 +193,71 @@ def cell_filled(
 
 
 @jit
-def fill_trie(ways: Actions, met: Met, byte: UInt8, depth: Int32, skip: Int32, stack: Int32) -> int:
-    """Fill the cells that the words of a trie need, and return the reason why the kernel stopped.
+def walk(
+    ways: Actions, met: Met, byte: UInt8, depth: Int32, skip: Int32, word: Int32, first_id: Int32,
+    stack: Int32, end: int, words: UInt32, below: Int32, count: Int64, at_bottom: int,
+) -> int:  # fmt: skip
+    """Walk the words of a trie from node ``progress[AT]`` on; return why the kernel stopped.
 
     Args:
         ways, met: The machine.
-        byte, depth, skip: The trie, in depth-first order.
-        stack: int32[deepest + 1], the configuration at each depth; the first is where words begin.
+        byte, depth, skip, word, first_id: As in `explorer.automata.machine.WordTrie`.
+        stack: int32[deepest + 1], the configuration at each depth up to the walk's beginning.
+        end: The node after the last one.
+        words: uint32[n], the packed words; empty where only the cells are wanted.
+        below: int32[nodes], the first nodes of the trie below the bottom.
+        count: int64[1], the number of these nodes.
+        at_bottom: The value of a cell after which the rule at the bottom ends.
     """
     at = met.progress[AT]
-    while at < byte.shape[0]:
+    while at < end:
         here = stack[depth[at] - 1]
         symbol = ways.symbol_class[byte[at]]
         target = met.table[here, symbol]
         if target == UNKNOWN:
-            reason = fill_cell(ways, met, here, symbol, NO_ARC)  # pyright: ignore[reportArgumentType]
+            reason = fill_cell(ways, met, here, symbol, at_bottom)  # pyright: ignore[reportArgumentType]
             if reason != FINISHED:
                 met.progress[AT] = at
                 return reason
             target = met.table[here, symbol]
         if target < 0:
+            if target == ENDS_BELOW:
+                below[count[0]] = at
+                count[0] += 1
             at = skip[at]
             continue
         stack[depth[at]] = target
+        if words.shape[0] and word[at] >= 0:
+            token = first_id[word[at]]
+            words[token >> 5] |= np.uint32(1) << np.uint32(token & 31)
         at += 1
     met.progress[AT] = at
+    return FINISHED
+
+
+@jit
+def walk_below(
+    ways: Actions, met: Met, byte: UInt8, depth: Int32, skip: Int32, word: Int32, first_id: Int32,
+    stack: Int32, words: UInt32, below: Int32, count: Int64, configuration: int,
+) -> int:  # fmt: skip
+    """Set the bits of the words that leave the rule at the bottom, from its return state on.
+
+    Args:
+        ways, met, byte, depth, skip, word, first_id, stack, words, below: As for `walk`.
+        count: int64[1], the number of nodes that are done.
+        configuration: The configuration after the return of the rule.
+    """
+    while count[0] < below.shape[0]:
+        first = below[count[0]]
+        stack[depth[first] - 1] = configuration
+        met.progress[AT] = first  # Where the kernel stopped, the place is walked again.
+        reason = walk(
+            ways, met, byte, depth, skip, word, first_id, stack, np.int64(skip[first]), words, below, count,  # pyright: ignore[reportArgumentType]
+            NO_ARC,
+        )  # fmt: skip
+        if reason != FINISHED:
+            return reason
+        count[0] += 1
     return FINISHED
 
 
@@ -255,88 +294,12 @@ def with_more(met: Met, reason: int) -> Met:
     )
 
 
-@jit
-def words_above(
-    ways: Actions, met: Met, byte: UInt8, depth: Int32, skip: Int32, word: Int32, first_id: Int32,
-    stack: Int32, words: UInt32, below: Int32, count: NDArray[np.int64],
-) -> int:  # fmt: skip
-    """Set the bits of the words that stay above the bottom, and note the nodes of the others.
-
-    Args:
-        ways, met: The machine; its configuration 0 is the state, on an unknown bottom.
-        byte, depth, skip, word, first_id: As in `explorer.automata.machine.WordTrie`.
-        stack: int32[deepest + 1].
-        words: uint32[n], the packed words.
-        below: int32[nodes], the first nodes of the trie below the bottom.
-        count: int64[1], the number of these nodes.
-    """
-    at = met.progress[AT]
-    while at < byte.shape[0]:
-        here = stack[depth[at] - 1]
-        symbol = ways.symbol_class[byte[at]]
-        target = met.table[here, symbol]
-        if target == UNKNOWN:
-            reason = fill_cell(ways, met, here, symbol, ENDS_BELOW)  # pyright: ignore[reportArgumentType]
-            if reason != FINISHED:
-                met.progress[AT] = at
-                return reason
-            target = met.table[here, symbol]
-        if target < 0:
-            if target == ENDS_BELOW:
-                below[count[0]] = at
-                count[0] += 1
-            at = skip[at]
-            continue
-        stack[depth[at]] = target
-        if word[at] >= 0:
-            token = first_id[word[at]]
-            words[token >> 5] |= np.uint32(1) << np.uint32(token & 31)
-        at += 1
-    met.progress[AT] = at
-    return FINISHED
-
-
-@jit
-def words_below(
-    ways: Actions, met: Met, byte: UInt8, depth: Int32, skip: Int32, word: Int32, first_id: Int32,
-    stack: Int32, words: UInt32, below: Int32, configuration: int,
-) -> int:  # fmt: skip
-    """Set the bits of the words that leave the rule at the bottom, from its return state on.
-
-    Args:
-        ways, met, byte, depth, skip, word, first_id, stack, words, below: As for `words_above`.
-        configuration: The configuration after the return of the rule.
-    """
-    k = met.progress[AT]
-    while k < below.shape[0]:
-        at = below[k]
-        last = skip[at]
-        stack[depth[at] - 1] = configuration
-        while at < last:
-            here = stack[depth[at] - 1]
-            symbol = ways.symbol_class[byte[at]]
-            target = met.table[here, symbol]
-            if target == UNKNOWN:
-                reason = fill_cell(ways, met, here, symbol, NO_ARC)  # pyright: ignore[reportArgumentType]
-                if reason != FINISHED:
-                    met.progress[AT] = k  # This place is walked again from its start.
-                    return reason
-                target = met.table[here, symbol]
-            if target < 0:
-                at = skip[at]
-                continue
-            stack[depth[at]] = target
-            if word[at] >= 0:
-                token = first_id[word[at]]
-                words[token >> 5] |= np.uint32(1) << np.uint32(token & 31)
-            at += 1
-        k += 1
-    met.progress[AT] = k
-    return FINISHED
-
-
 MOST_KEPT: Final = 64_000_000
 """The most bytes of cached walks, which do not depend on the stack below a state."""
+
+
+_NO_WORDS: Final = np.empty(0, np.uint32)
+_NO_NODES: Final = np.empty(0, np.int32)
 
 
 class _Above(NamedTuple):
@@ -345,7 +308,7 @@ class _Above(NamedTuple):
     state: int
     words: UInt32
     below: Int32
-    many: NDArray[np.int64]
+    many: Int64
     stack: Int32
 
 
@@ -368,6 +331,7 @@ class SingleStack:
         self._above: dict[int, tuple[UInt32, Int32]] = {}
         self._aside: tuple[_Above, Met] | None = None
         self._target = NO_ARC
+        self._done = np.zeros(1, np.int64)
         if met is None:
             configured(actions, self._met, network.entry[0], 0)
 
@@ -415,7 +379,15 @@ class SingleStack:
         self._aside = None
         if not again:
             self._met.progress[AT] = 0
-        return fill_trie(self._ways, self._met, trie.byte, trie.depth, trie.skip, stack)
+        return self._walked(self._met, trie, stack, _NO_WORDS, _NO_NODES, self._done, NO_ARC)
+
+    def _walked(
+        self, met: Met, trie: WordTrie, stack: Int32, words: UInt32, below: Int32, count: Int64,
+        at_bottom: int,
+    ) -> int:  # fmt: skip
+        nodes = trie.byte, trie.depth, trie.skip, trie.word, trie.first_id
+        end = len(trie.byte)
+        return walk(self._ways, met, *nodes, stack, end, words, below, count, at_bottom)
 
     def set_words(self, walk: WordWalk, state: int, words: UInt32, again: bool) -> int:
         """Set the bits of words: those that stay within the rule, then those that leave it."""
@@ -439,11 +411,13 @@ class SingleStack:
             target = configured(self._ways, self._met, after, around)
             if target < 0:
                 return NEEDS_STATES
-            self._met.progress[AT] = 0
+            self._done[0] = 0
             self._target = target
         stack = np.zeros(trie.max_depth + 1, np.int32)
         nodes = trie.byte, trie.depth, trie.skip, trie.word, trie.first_id
-        return words_below(self._ways, self._met, *nodes, stack, words, below, self._target)
+        return walk_below(
+            self._ways, self._met, *nodes, stack, words, below, self._done, self._target
+        )
 
     def _walk_above(self, trie: WordTrie, state: int, width: int) -> int:
         if self._aside is None:
@@ -453,8 +427,7 @@ class SingleStack:
             stack = np.zeros(trie.max_depth + 1, np.int32)
             self._aside = _Above(state, *room, np.zeros(1, np.int64), stack), met
         at, met = self._aside
-        nodes = trie.byte, trie.depth, trie.skip, trie.word, trie.first_id
-        reason = words_above(self._ways, met, *nodes, at.stack, at.words, at.below, at.many)
+        reason = self._walked(met, trie, at.stack, at.words, at.below, at.many, ENDS_BELOW)
         if reason == FINISHED:
             self._above[state] = at.words, at.below[: int(at.many[0])].copy()
             self._aside = None
