@@ -116,7 +116,12 @@ _BOUNDS: Final = (
     ("minimum", True), ("maximum", False), ("exclusiveMinimum", True), ("exclusiveMaximum", False),
 )  # fmt: skip
 """The keywords that bound numbers, and whether from below."""
+_Kind = Literal["array", "object"]
 WORDS: Final = {"null": None, "true": True, "false": False}
+_CONTAINERS: Final[tuple[tuple[_Kind, Literal["arrays", "objects"]], ...]] = (
+    ("array", "arrays"),
+    ("object", "objects"),
+)
 OnceMode = Literal["refused", "marked", "free"]
 """How ``uniqueItems`` is compiled where items have too many values to draw every set of them: the
 schema is refused, the arrays are marked so that the machine remembers items, or items may repeat.
@@ -156,7 +161,6 @@ class ValueSets:
         self._machines: dict[str, Dfa] = {}
         self._places: dict[object, Site] = {}
         self._cases: dict[object, list[Case]] = {}
-        self._types_of: dict[object, frozenset[str]] = {}
         self._known: dict[object, object] = {}
         self._containers: dict[object, list[tuple[Conjunction, Container]]] = {}
         self._possible: dict[object, bool] = {}
@@ -166,7 +170,7 @@ class ValueSets:
         ] = {}
         self._asked: set[object] = set()
         self._assumed = False
-        self.deepening = Deepening(cast("Any", self), endless=endless)
+        self.deepening = Deepening(self, endless=endless)
         self._sound = Soundness()
         self.nowhere = self.place(())
 
@@ -195,7 +199,7 @@ class ValueSets:
         subs = tuple(subschemas)
         key = tuple(sub.key for sub in subs)
         if key not in self._places:
-            self._places[key] = Site(cast("Any", self), subs)
+            self._places[key] = Site(self, subs)
         return self._places[key]
 
     def place_of(self, arc: Arc) -> Site:
@@ -285,13 +289,7 @@ class ValueSets:
 
     def _may_be_of(self, wanted: Wanted) -> frozenset[str]:
         """The types that values of a set may have."""
-        types = self._types_of.get(wanted.key)
-        if types is None:
-            types = frozenset[str]().union(
-                *(types_of(case.plain) for case in self._looking(wanted))
-            )
-            self._types_of[wanted.key] = types
-        return types
+        return frozenset[str]().union(*(types_of(case.plain) for case in self._looking(wanted)))
 
     def _looking(self, wanted: Wanted) -> Iterator[Case]:
         """The cases of a set, with a check of the time before each."""
@@ -419,7 +417,7 @@ class ValueSets:
     # Containers.
 
     def containers(
-        self, wanted: Wanted, site: Site, kind: Literal["array", "object"]
+        self, wanted: Wanted, site: Site, kind: _Kind
     ) -> list[tuple[Conjunction, Container]]:
         """The arrays or the objects of a set, case by case."""
         if kind not in self._may_be_of(wanted):
@@ -457,7 +455,7 @@ class ValueSets:
                     continue
                 made = [each for _, each in leaves.values()]
                 machine = (Arrays if kind == "array" else Objects)(
-                    cast("Any", self), site, leaf_of(self, case.plain), made, rest
+                    self, site, leaf_of(self, case.plain), made, rest
                 )
                 known.append((case.plain, machine))
             self._containers[key] = known
@@ -520,22 +518,20 @@ class ValueSets:
         if self.words(wanted) or self.strings(wanted).written or self.numbers(wanted):
             return True
         return any(
-            self.can_end(machine, inside)
-            for kind in ("array", "object")
-            for machine, inside in self.inside(wanted, site, cast("Any", kind), depth)
+            self.can_end(machine, inside) for machine, inside in self.inside(wanted, site, depth)
         )
 
     def inside(
-        self, wanted: Wanted, site: Site, kind: Literal["array", "object"], depth: Depth | None
+        self, wanted: Wanted, site: Site, depth: Depth | None
     ) -> Iterator[tuple[Container, Depth | Literal[False] | None]]:
         """The containers of a set, each with the depth inside; ``False`` if it must be empty."""
-        for plain, machine in self.containers(wanted, site, kind):
-            if depth is None:
-                yield machine, None
-                continue
-            words = "arrays" if kind == "array" else "objects"
-            below = self.deepening.inside(depth, cast("Any", words), plain)
-            yield machine, False if below is None else below
+        for kind, several in _CONTAINERS:
+            for plain, machine in self.containers(wanted, site, kind):
+                if depth is None:
+                    yield machine, None
+                    continue
+                below = self.deepening.inside(depth, several, plain)
+                yield machine, False if below is None else below
 
     def can_end(self, machine: Container, depth: Depth | Literal[False] | None) -> bool:
         """Whether a container has a text."""
@@ -616,18 +612,18 @@ class ValueSets:
             return None
         self._counting.add(wanted.key)
         try:
-            for kind in ("array", "object"):
-                for container, _ in self.inside(wanted, site, cast("Any", kind), None):
-                    more = self._of_container(container, kind, most)
-                    if more is None:
-                        return None
-                    values += [it for it in more if not any(equal(it, each) for each in values)]
+            for container, _ in self.inside(wanted, site, None):
+                more = self._of_container(container, most)
+                if more is None:
+                    return None
+                values += [it for it in more if not any(equal(it, each) for each in values)]
         finally:
             self._counting.discard(wanted.key)
         return values
 
-    def _of_container(self, machine: Any, kind: str, most: int) -> list[object] | None:
-        start: InContainer | None = machine.start()
+    def _of_container(self, machine: Container, most: int) -> list[object] | None:
+        is_object = isinstance(machine, Objects)
+        start: Any = machine.start()
         if start is None:
             return []
         values: list[object] = []
@@ -638,14 +634,14 @@ class ValueSets:
                 self._is_guess = True
                 return None
             if machine.ends(place):
-                value = dict(so_far) if kind == "object" else list(so_far)
+                value = dict(so_far) if is_object else list(so_far)
                 if not any(equal(value, each) for each in values):
                     values.append(value)
             skipped = machine.skipped(place)
             if skipped is not None:
                 todo.append((skipped, so_far))
             for arc in machine.arcs(place):
-                if isinstance(arc.label, int) and kind == "object":
+                if isinstance(arc.label, int) and is_object:
                     if self.is_possible(arc.wanted, arc.site):
                         return None
                     continue
@@ -653,6 +649,6 @@ class ValueSets:
                 if inside is None:
                     return None
                 for value in inside:
-                    letter = (arc.label, value) if kind == "object" else value
+                    letter = (arc.label, value) if is_object else value
                     todo.append((arc.target, (*so_far, letter)))
         return values

@@ -156,12 +156,11 @@ class JsonTexts:
             drawing.machine(begin, machine, end)
         for part in sets.strings(wanted).written:
             self.string(drawing, begin, part, end)
-        for kind in ("array", "object"):
-            for machine, below in sets.inside(wanted, site, cast("Any", kind), depth):
-                if isinstance(machine, Arrays):
-                    self._array(drawing, begin, end, machine, below, level)
-                else:
-                    self._container(drawing, begin, end, machine, below, level)
+        for machine, below in sets.inside(wanted, site, depth):
+            if isinstance(machine, Arrays):
+                self._array(drawing, begin, end, machine, below, level)
+            else:
+                self._container(drawing, begin, end, machine, below, level)
 
     # Strings.
 
