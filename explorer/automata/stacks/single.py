@@ -251,10 +251,10 @@ def walk_below(
         first = below[count[0]]
         stack[depth[first] - 1] = configuration
         met.progress[AT] = first  # Where the kernel stopped, the place is walked again.
+        end: int = np.int64(skip[first])  # pyright: ignore[reportAssignmentType] - An int here.
         reason = walk(
-            ways, met, byte, depth, skip, word, first_id, stack, np.int64(skip[first]), words, below, count,  # pyright: ignore[reportArgumentType]
-            NO_ARC,
-        )  # fmt: skip
+            ways, met, byte, depth, skip, word, first_id, stack, end, words, below, count, NO_ARC
+        )
         if reason != FINISHED:
             return reason
         count[0] += 1
