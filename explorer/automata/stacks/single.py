@@ -193,7 +193,7 @@ def cell_filled(
 
 
 @jit
-def walk(
+def walk_stack(
     ways: Actions, met: Met, byte: UInt8, depth: Int32, skip: Int32, word: Int32, first_id: Int32,
     stack: Int32, end: int, words: UInt32, below: Int32, count: Int64, at_bottom: int,
 ) -> int:  # fmt: skip
@@ -236,14 +236,14 @@ def walk(
 
 
 @jit
-def walk_below(
+def walk_below_stack(
     ways: Actions, met: Met, byte: UInt8, depth: Int32, skip: Int32, word: Int32, first_id: Int32,
     stack: Int32, words: UInt32, below: Int32, count: Int64, configuration: int,
 ) -> int:  # fmt: skip
     """Set the bits of the words that leave the rule at the bottom, from its return state on.
 
     Args:
-        ways, met, byte, depth, skip, word, first_id, stack, words, below: As for `walk`.
+        ways, met, byte, depth, skip, word, first_id, stack, words, below: As for `walk_stack`.
         count: int64[1], the number of nodes that are done.
         configuration: The configuration after the return of the rule.
     """
@@ -252,7 +252,7 @@ def walk_below(
         stack[depth[first] - 1] = configuration
         met.progress[AT] = first  # Where the kernel stopped, the place is walked again.
         end: int = np.int64(skip[first])  # pyright: ignore[reportAssignmentType] - An int here.
-        reason = walk(
+        reason = walk_stack(
             ways, met, byte, depth, skip, word, first_id, stack, end, words, below, count, NO_ARC
         )
         if reason != FINISHED:
@@ -387,7 +387,7 @@ class SingleStack:
     ) -> int:  # fmt: skip
         nodes = trie.byte, trie.depth, trie.skip, trie.word, trie.first_id
         end = len(trie.byte)
-        return walk(self._ways, met, *nodes, stack, end, words, below, count, at_bottom)
+        return walk_stack(self._ways, met, *nodes, stack, end, words, below, count, at_bottom)
 
     def set_words(self, walk: WordWalk, state: int, words: UInt32, again: bool) -> int:
         """Set the bits of words: those that stay within the rule, then those that leave it."""
@@ -415,7 +415,7 @@ class SingleStack:
             self._target = target
         stack = np.zeros(trie.max_depth + 1, np.int32)
         nodes = trie.byte, trie.depth, trie.skip, trie.word, trie.first_id
-        return walk_below(
+        return walk_below_stack(
             self._ways, self._met, *nodes, stack, words, below, self._done, self._target
         )
 
