@@ -232,6 +232,19 @@ CASES = (
          {"object": "chat.completion.chunk", "choices": [
           {"index": 0, "delta": {"content": "5}"}, "finish_reason": "stop"}]}],
          "masked", ("/properties/x/type",)),
+    Case("a value on its own line (Qwen3-Coder)", {"tools": [tool("f", {"type": "object",
+         "properties": {"code": {"type": "string", "maxLength": 4}}, "required": ["code"]},
+         strict=True)], "tool_choice": "required", "tool_call_parser": "qwen3_coder"},
+         chat("<tool_call>\n<function=f>\n<parameter=code>\nRome\n</parameter>\n</function>\n"
+              "</tool_call>"), "whole"),
+    Case("Mistral's parser", {**FORCED, "tool_call_parser": "mistral"},
+         chat('[TOOL_CALLS]get_weather[ARGS]{"city": "Rome"}'), "whole"),
+    Case("Harmony with a space before its constraint", {**FORCED, "tool_call_parser": "openai"},
+         chat("<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>"
+              '{"city": "Rome"}<|call|>', tool_calls=[]), "whole"),
+    Case("GLM 4.5's parser", {**FORCED, "tool_call_parser": "glm45"}, chat(
+         "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Rome</arg_value>\n"
+         "</tool_call>"), "whole"),
     Case("a server that is named", asked(X), chat('{"x": "a", "y": 1}'), "whole", (), ("vLLM",),
          {"server": {"name": "SGLang 0.5", "engine": "llguidance"}}),
 )  # fmt: skip

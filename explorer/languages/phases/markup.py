@@ -3,7 +3,9 @@
 In ``<parameter=city>Paris</parameter>`` and the like, the members of an object come in the order of
 the schema; text is unquoted up to the closing mark, all other values are JSON. As in xgrammar
 0.2.8, an object with ``properties`` has no further parameters unless ``additionalProperties`` says
-so.
+so. White space around a value is not part of it, as the templates of models write a value on a line
+of its own; of text that a schema leaves free, a line break on each side. In any order, each of up
+to `MOST_IN_ANY_ORDER` parameters comes once; of more only the number is kept.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import Any, ClassVar, Final, Self, cast
 from explorer.arguments import instance, shown
 from explorer.automata.tree.nodes import Branch, Concat, Node, Repeat, Source, Written, letters
 from explorer.errors import ConstraintError, DamagedFile
+from explorer.languages.engines.xgrammar import FORMATS
 from explorer.languages.phases.followed import PartMark, PartNet
 from explorer.languages.phases.free import AnyText
 from explorer.languages.regex.source import Regex
@@ -41,12 +44,14 @@ class MarkupStyle:
             kind of the value; a line break in ``before`` stands for any white space.
         kinds: The written kind of each JSON type; empty where no kind is written.
         unclear: The kinds that may be written for a value of several possible types.
+        exact: Whether all between the marks is the value, white space too.
     """
 
     before: str
     after: str
     kinds: Mapping[str, str] = field(default_factory=dict[str, str])
     unclear: tuple[str, ...] = ()
+    exact: bool = False
 
 
 _JSON_TYPES: Final = ("string", "number", "integer", "boolean", "object", "array", "null")
@@ -58,10 +63,12 @@ STYLES: Final[Mapping[str, MarkupStyle]] = {
     "minimax_xml": MarkupStyle(f'<parameter name="{_KEY}">', "</parameter>"),
     "glm_xml": MarkupStyle(f"<arg_key>{_KEY}</arg_key>\n<arg_value>", "</arg_value>"),
     "deepseek_xml": MarkupStyle(
-        f'<｜DSML｜parameter name="{_KEY}" string="{_KIND}">', "</｜DSML｜parameter>", _IS_STRING
+        f'<｜DSML｜parameter name="{_KEY}" string="{_KIND}">', "</｜DSML｜parameter>", _IS_STRING,
+        exact=True,
     ),
     "deepseek_v4_1_xml": MarkupStyle(
-        f'<｜DSML｜ parameter name="{_KEY}" string="{_KIND}">', "</｜DSML｜ parameter>", _IS_STRING
+        f'<｜DSML｜ parameter name="{_KEY}" string="{_KIND}">', "</｜DSML｜ parameter>", _IS_STRING,
+        exact=True,
     ),
     "kimi_k3_xml": MarkupStyle(
         f'<|open|>argument key="{_KEY}" type="{_KIND}"<|sep|>', "<|close|>argument<|sep|>",
@@ -162,11 +169,15 @@ class XmlArguments(Source):
                 options.append(_parameter(style, each, kind, key, tree, several=several))
             one: Node = options[0] if len(options) == 1 else Branch(0, 0, tuple(options))
             one = Concat(0, 0, (_white(), one))
-            if not each.name:
+            if self.options.property_order == "any":
+                pass
+            elif not each.name:
                 one = Repeat(0, 0, one, 0, None, False)
             elif not each.required:
                 one = Repeat(0, 0, one, 0, 1, False)
             nodes.append(one)
+        if self.options.property_order == "any" and nodes:
+            nodes = [_in_any_order(nodes, self._read)]
         nodes.append(_white())
         return Concat(0, 0, tuple(nodes)) if len(nodes) > 1 else nodes[0]
 
@@ -188,7 +199,10 @@ class XmlArguments(Source):
             if mark is None or mark.kind == "name":
                 name = read.decode()
             else:
-                value = read.decode() if mark.source is None else mark.source.parse(read)
+                text = read.decode()
+                if not STYLES[self.style].exact:
+                    text = text.removeprefix("\n").removesuffix("\n")
+                value = text if mark.source is None else mark.source.parse(read)
                 parsed[mark.name or name] = value
         return parsed
 
@@ -343,8 +357,8 @@ class _MarkupReader:
         for keyword in data:
             if keyword not in known:
                 raise _refused(f"{pointer}/{keyword}", "the keyword is not followed of text")
-        if "format" in data and self.source.options.strict and self.source.options.formats:
-            raise _refused(f"{pointer}/format", "a format is not followed of text without quotes")
+        if data.get("format") in FORMATS and self.source.options.formats:
+            source = Intersection(source, Regex.read(FORMATS[str(data["format"])]))
         if "pattern" in data:
             source = Intersection(source, Regex.read(f"(?s:.*(?:{data['pattern']}).*)"))
         if "minLength" in data or "maxLength" in data:
@@ -386,7 +400,8 @@ def _parameter(
     body: Node = value
     # The markup names the kind of a value before it, unless the style leaves the kind unclear.
     said = bool(style.kinds) and not style.unclear
-    if kind != "string" or (each.listed and not said):
+    loose = isinstance(value.source, Intersection) and not style.exact
+    if kind != "string" or loose or (each.listed and not said):
         body = Concat(0, 0, (_white(), value, _white()))
     written = style.unclear if several and style.unclear else (style.kinds.get(kind, ""),)
     nodes: list[Node] = []
@@ -400,6 +415,31 @@ def _parameter(
         elif piece:
             nodes.append(letters(piece, lambda _: (0, 0)))
     return Concat(0, 0, (*nodes, body, letters(style.after, lambda _: (0, 0))))
+
+
+def _in_any_order(nodes: list[Node], given: tuple[_MarkupParameter, ...]) -> Node:
+    """Parameters in any order, those without a name again and again."""
+    free = [node for node, each in zip(nodes, given, strict=True) if not each.name]
+    named = [(node, each.required) for node, each in zip(nodes, given, strict=True) if each.name]
+    if len(named) > MOST_IN_ANY_ORDER or free:
+        least = sum(is_required for _, is_required in named)
+        one = nodes[0] if len(nodes) == 1 else Branch(0, 0, tuple(nodes))
+        return Repeat(0, 0, one, least, None if free else len(named), False)
+
+    def rest(left: list[tuple[Node, bool]]) -> Node:
+        ways: list[Node] = []
+        for k, (node, _) in enumerate(left):
+            others = [*left[:k], *left[k + 1 :]]
+            ways.append(Concat(0, 0, (node, rest(others))) if others else node)
+        one = ways[0] if len(ways) == 1 else Branch(0, 0, tuple(ways))
+        must = any(is_required for _, is_required in left)
+        return one if must else Repeat(0, 0, one, 0, 1, False)
+
+    return rest(named)
+
+
+MOST_IN_ANY_ORDER: Final = 4
+"""The most parameters that are each followed once in any order."""
 
 
 def _type_of(value: object) -> str:

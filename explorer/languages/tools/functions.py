@@ -40,8 +40,8 @@ def tools(
 
     Each tool is a phase, ``tool get_weather``; so are ``reasoning`` and ``answer``.
     `Constraint.parse` gives a dict of ``calls`` (each with ``name`` and ``arguments``), ``answer``
-    and ``reasoning``. The markup is that of xgrammar 0.2.8 for the model, except that a call which
-    ``choice`` demands must be there (xgrammar's Harmony accepts the empty text).
+    and ``reasoning``. The markup is that of xgrammar 0.2.8 for the model, or, for models that it
+    has not, that of their chat templates (`explorer.languages.tools.styles`).
 
     Args:
         tools: OpenAI's ``tools``: ``{"type": "function", "function": {"name": …, "parameters":
@@ -51,8 +51,8 @@ def tools(
         choice: ``"auto"``, ``"required"``, ``"none"``, or the name of the tool that is called;
             or OpenAI's ``tool_choice``.
         parallel: Whether several calls may follow each other.
-        reasoning: ``"enabled"`` for a block of reasoning first, whose beginning is in the prompt
-            for most models; ``"auto"`` for a whole block or none.
+        reasoning: ``"enabled"`` for a block of reasoning first, whose beginning may be in the
+            prompt (of Qwen 3 it is not); ``"auto"`` for a whole block or none.
         response_format: OpenAI's ``response_format`` for an answer without calls.
         control_tokens: As in `structural_tag`; a vocabulary for the names of its control tokens.
         strict: As in `json_schema`.

@@ -1,4 +1,4 @@
-"""The markup of models: the structural tag that xgrammar makes for some tools.
+"""The markup of models: the structural tag for some tools, of xgrammar or of `styles`.
 
 xgrammar is given placeholder names that occur nowhere else, so that the places where it writes a
 tool can be found afterwards in any markup.
@@ -7,13 +7,14 @@ tool can be found afterwards in any markup.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Final, cast
 
 from explorer.arguments import shown
 from explorer.errors import ConstraintError, MissingDependency
+from explorer.languages.tools.styles import CALL_STYLES, own_tag
 
 ALIASES: Final[Mapping[str, str]] = MappingProxyType({"hermes": "qwen_3", "qwen": "qwen_3"})
 """Further names of markups; Hermes has that of Qwen 3."""
@@ -26,14 +27,18 @@ NESTING: Final[Mapping[str, str]] = MappingProxyType({
 REASONING: Final = "reasoning"
 ANSWER: Final = "answer"
 TOOL: Final = "tool "
-"""The prefix of a tool's phase; `REASONING` and `ANSWER` are the names of the other phases."""
+ARGUMENT: Final = "argument "
+"""The prefixes of the phases of a tool and of an argument; the others are the names of phases."""
 
-MARKUPS: Final = (
+OF_XGRAMMAR: Final = (
     "deepseek_r1", "deepseek_v3_1", "deepseek_v3_2", "deepseek_v4", "deepseek_v4_1", "exaone",
-    "glm_4_7", "harmony", "hermes", "kimi", "kimi_k3", "llama", "mimo", "minimax", "qwen",
-    "qwen_3", "qwen_3_5", "qwen_3_coder",
+    "glm_4_7", "hermes", "kimi", "kimi_k3", "llama", "mimo", "qwen", "qwen_3", "qwen_3_5",
+    "qwen_3_coder",
 )  # fmt: skip
-"""The names of all supported markups, as of xgrammar 0.2.8."""
+"""The markups whose tags xgrammar 0.2.8 makes."""
+
+MARKUPS: Final = tuple(sorted((*OF_XGRAMMAR, *CALL_STYLES, "harmony")))
+"""The names of all supported markups."""
 
 _Tags = dict[str, Any]
 
@@ -68,7 +73,6 @@ def model_tag(
         ConstraintError: The markup is not known or not supported, or has no place for such an
             answer.
     """
-    make_tag = _xgrammar_tag()
     model = ALIASES.get(style, style)
     if model not in MARKUPS and model not in NESTING:
         raise ConstraintError(
@@ -82,12 +86,18 @@ def model_tag(
         for tool in tools
     ]
 
+    is_own = model == "harmony" or model in CALL_STYLES
+    make_tag: Any = None if is_own else _xgrammar_tag()
+
     def asked(choice: object, reasoning: str) -> _Tags:
+        chosen = _with_names(choice, stand_in)
+        if is_own:
+            return own_tag(model, renamed, chosen, parallel=parallel, reasoning=reasoning)
         made = make_tag(
-            model, tools=renamed, tool_choice=_with_names(choice, stand_in), reasoning=reasoning,
+            model, tools=renamed, tool_choice=chosen, reasoning=reasoning,
             parallel_tool_calls=parallel,
         )  # fmt: skip
-        tag = json.loads(made.model_dump_json())["format"]
+        tag = _with_its_mark(json.loads(made.model_dump_json())["format"])
         return _with_a_call(tag, tuple(names)) if _demands(choice) else tag
 
     try:
@@ -116,6 +126,19 @@ def model_tag(
     return whole, named
 
 
+def _with_its_mark(tag: _Tags) -> _Tags:
+    """A tag whose reasoning begins in the prompt, so that the model may also begin it itself."""
+    if tag.get("type") != "sequence":
+        return tag
+    first = cast("_Tags", tag["elements"][0])
+    if first.get("type") == "sequence":
+        return {**tag, "elements": [_with_its_mark(first), *tag["elements"][1:]]}
+    if first.get("type") != "tag" or first.get("begin") or first.get("end") != "</think>":
+        return tag
+    mark = {"type": "optional", "content": {"type": "const_string", "value": "<think>"}}
+    return {**tag, "elements": [mark, *tag["elements"]]}
+
+
 def _demands(choice: object) -> bool:
     """Whether a choice demands a call."""
     if isinstance(choice, dict):
@@ -125,7 +148,7 @@ def _demands(choice: object) -> bool:
 
 
 def _with_a_call(tag: _Tags, marks: tuple[str, ...]) -> _Tags:
-    """A tag without the texts that contain no call, which xgrammar's tag for Harmony allows.
+    """A tag without the texts that contain no call.
 
     Args:
         marks: The placeholders of the names of the tools.
@@ -138,20 +161,7 @@ def _with_a_call(tag: _Tags, marks: tuple[str, ...]) -> _Tags:
         return tag["content"]
     if tag["type"] == "or":
         return {**tag, "elements": [each for each in tag["elements"] if calls(each)]}
-    if tag["type"] != "tags_with_separator" or tag.get("at_least_one"):
-        return tag
-    some = {**tag, "at_least_one": True}
-    others = [each for each in tag["tags"] if not calls(each)]
-    if not others:
-        return some
-    # Messages, the first call, and anything after it, with separators between them.
-    between = {"type": "const_string", "value": tag["separator"]}
-    first = {**some, "tags": [each for each in tag["tags"] if calls(each)],
-             "stop_after_first": True}  # fmt: skip
-    before = {"type": "sequence", "elements": [{**some, "tags": others}, between]}
-    behind = {"type": "sequence", "elements": [between, some]}
-    optional = [{"type": "optional", "content": each} for each in (before, behind)]
-    return {"type": "sequence", "elements": [optional[0], first, optional[1]]}
+    return tag
 
 
 def _with_names(choice: object, names: Mapping[str, str]) -> object:
@@ -181,12 +191,12 @@ def _answering(
         after = value if calls is None else {"type": "or", "elements": [calls, value]}
         return _replaced(tag, bare, after)
     final = [
-        each for each in bare.get("tags", [])
+        each for each in _tags_in({"format": bare})
         if "final" in str(each["begin"]) and each["content"].get("type") == "any_text"
     ]  # fmt: skip
-    if len(final) != 1:
-        return None
-    return _replaced(tag, final[0], {**final[0], "content": value})
+    for each in final:
+        tag = _replaced(tag, each, {**each, "content": value})
+    return tag if final else None
 
 
 def _replaced(tag: Any, old: object, new: object) -> Any:
@@ -200,9 +210,23 @@ def _replaced(tag: Any, old: object, new: object) -> Any:
     return tag
 
 
+def _tags_in(tag: _Tags) -> Iterator[_Tags]:
+    """The tags inside a tag."""
+    waiting: list[Any] = [each for key, each in tag.items() if key != "json_schema"]
+    for value in waiting:  # The list grows while it is read.
+        if isinstance(value, dict):
+            part = cast("_Tags", value)
+            if part.get("type") == "tag":
+                yield part
+            waiting += [each for key, each in part.items() if key != "json_schema"]
+        elif isinstance(value, list):
+            waiting += cast("list[Any]", value)
+
+
 def _named(
-    value: Any, names: Mapping[str, str], pointer: str, named: dict[str, str], reasoning: str
-) -> Any:
+    value: Any, names: Mapping[str, str], pointer: str, named: dict[str, str], reasoning: str,
+    in_call: bool = False,
+) -> Any:  # fmt: skip
     """A tag with the names of the tools filled in; adds the name of each tag to ``named``."""
     if isinstance(value, str):
         for mark, name in names.items():
@@ -210,7 +234,7 @@ def _named(
         return value
     if isinstance(value, list):
         return [
-            _named(each, names, f"{pointer}/{k}", named, reasoning)
+            _named(each, names, f"{pointer}/{k}", named, reasoning, in_call)
             for k, each in enumerate(cast("list[Any]", value))
         ]
     if not isinstance(value, dict):
@@ -219,15 +243,18 @@ def _named(
     if data.get("type") == "tag":
         written = json.dumps({key: each for key, each in data.items() if key != "type"})
         inside = [name for mark, name in names.items() if mark in written]
-        nested = '"type": "tag"' in written
+        nested = any(mark in json.dumps(each) for each in _tags_in(data) for mark in names)
         edges = str(data.get("begin")) + str(data.get("end"))
         if len(inside) == 1 and not nested:
             named[pointer] = f"{TOOL}{inside[0]}"
+        elif not inside and in_call:
+            named[pointer] = f"{ARGUMENT}{str(data.get('begin')).rstrip('=:')}"
         elif not inside and any(word in edges.lower() for word in ("think", "analysis")):
             named[pointer] = REASONING
         elif not inside and any(word in edges for word in ("final", "response")):
             named[pointer] = ANSWER
+        in_call = in_call or (len(inside) == 1 and not nested)
     return {
-        key: _named(each, names, f"{pointer}/{key}", named, reasoning)
+        key: _named(each, names, f"{pointer}/{key}", named, reasoning, in_call)
         for key, each in data.items() if key != "json_schema"
     } | {key: data[key] for key in ("json_schema",) if key in data}  # fmt: skip

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from explorer.languages.phases.structural import StructuralTag
 from explorer.languages.sources.registry import register
-from explorer.languages.tools.markups import ANSWER, REASONING, TOOL
+from explorer.languages.tools.markups import ANSWER, ARGUMENT, REASONING, TOOL
 
 
 @register("tools")
@@ -40,13 +40,44 @@ class ToolsTag(StructuralTag):
         return f"tools({list(calls)!r})"
 
 
+def _arguments(parts: list[Any]) -> object:
+    """The arguments of a call: its value, or the values of its arguments by name."""
+    named = {
+        str(each["tag"]).removeprefix(ARGUMENT): _argument(each["parts"])
+        for each in parts
+        if str(each.get("tag", "")).startswith(ARGUMENT)
+    }
+    values = [each["value"] for each in parts if "value" in each]
+    objects: list[object] = [each for each in values if isinstance(each, dict)]
+    return named or (objects or values or [{}])[-1]
+
+
+_WORDS: Final[dict[object, object]] = {"True": True, "False": False, "None": None}
+
+
+def _argument(parts: list[Any]) -> object:
+    """The value of one argument; text between marks, words of Python, or nested values."""
+    for each in parts:
+        if "value" in each:
+            value = each["value"]
+            return _WORDS.get(value, value) if isinstance(value, str) else value
+        if "text" in each:
+            return each["text"]
+        name = str(each.get("tag", "")).removeprefix(ARGUMENT)
+        if name == "{":
+            return _arguments(each["parts"])
+        if name == "[":
+            return [_argument(item["parts"]) for item in each["parts"]]
+        return _argument(each["parts"])
+    return ""
+
+
 def _gather(parts: list[Any], into: dict[str, Any], where: str = "") -> None:
     for part in parts:
         name = str(part.get("tag", ""))
         if name.startswith(TOOL):
-            values = [each["value"] for each in part["parts"] if "value" in each]
             into["calls"].append(
-                {"name": name.removeprefix(TOOL), "arguments": values[-1] if values else None}
+                {"name": name.removeprefix(TOOL), "arguments": _arguments(part["parts"])}
             )
         elif "tag" in part:
             _gather(part["parts"], into, name if name in (REASONING, ANSWER) else where)
