@@ -2,10 +2,10 @@
 
 ``json`` (RFC 8259), ``arithmetic`` (sums, products and powers), ``characters`` (an array of
 characters of a story), ``gbnf`` (the notation itself), ``sql`` (a subset, as SQLite reads it),
-``xml`` (elements of given names; `xml.xml_text` writes it for other names), ``c`` (a language like
-C), ``python`` (a subset, blocks to a depth; `python.python_text` writes it for another depth).
-
-Read in this order: this file (the names; the texts are files beside it), `xml`, `python`.
+``xml`` (elements of given names, each closed under the name with which it was opened), ``c`` (a
+language like C), ``python`` (a subset; blocks nest three deep, because a stack loses the number of
+blanks when it first reads it, so each depth has rules of its own). The texts are files beside this
+one.
 """
 
 from __future__ import annotations
