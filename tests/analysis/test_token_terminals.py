@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 import explorer
-from explorer import Session, TokenDFA, Trace, Vocabulary, gen, literal, regex, template
+from explorer import Session, Trace, Vocabulary, gen, literal, regex, template
 from explorer.alphabet import letter
 from explorer.analysis import explain_all, machine_traps
 from explorer.analysis.explaining.step import explain_recorded
 from explorer.analysis.verdict.verdict import STAGES
-from explorer.errors import DamagedFile
 from explorer.tokens.machine import TokenMachine
 
 VOCABULARY = Vocabulary.from_bytes(
@@ -93,16 +92,6 @@ def test_a_record_is_explained_as_its_machine_is(tmp_path: Path) -> None:
         why = explain_recorded(trace, token, 3)
         assert why.stage == session.explain(token, position=3).stage
     assert "allowed" in explain_recorded(trace, 2, 4).message
-
-
-def test_a_machine_over_tokens_is_saved_and_not_believed(tmp_path: Path) -> None:
-    machine = explorer.compile(SUMMARY, VOCABULARY)
-    machine.save(tmp_path / "m")
-    again = TokenDFA.load(tmp_path / "m", VOCABULARY)
-    assert (again.table == machine.table).all() and again.constraint.over_tokens
-    other = Vocabulary.from_bytes([b"a"] * 12, eos_ids=[12])
-    with pytest.raises(DamagedFile):
-        TokenDFA.load(tmp_path / "m", other)
 
 
 def test_traps_of_a_machine_over_tokens() -> None:

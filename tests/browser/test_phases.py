@@ -12,11 +12,12 @@ import pytest
 
 from tests.browser.acting import at, press, quiet, rest
 from tests.browser.conftest import LIGHT, Lab, Notebook
-from widgets.kinds import TAGS, Preset
+from widgets.kinds import Preset, presets_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
 
+TAGS = presets_of("tag")
 CELL = """from widgets import Explorer
 import explorer
 Explorer(explorer.load_model("tiny-chat"), explorer.regex("[a-z]+"), max_tokens=120)"""

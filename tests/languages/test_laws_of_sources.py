@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
@@ -11,8 +13,9 @@ import explorer
 from explorer import Budget, Constraint, choice, from_type, grammar, json_schema, literal, regex
 from explorer.analysis.explaining.answer import explain_text
 from explorer.automata.discovered.discover import small_or_discovered
-from explorer.errors import BudgetExceeded, ConstraintError, DamagedFile
+from explorer.errors import BudgetExceeded, ConstraintError, DamagedFile, ExplorerError
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
+from explorer.terminals import delimited_subsequence_of
 from tests.evidence import calls_of
 
 NESTED = 'root ::= "(" root ")" | "x"'
@@ -127,6 +130,12 @@ SAVED: dict[str, Callable[[], Constraint]] = KINDS | {
     "staged twice": lambda: regex("é").normalized("NFC").restrict(chars="é"),
     "any text": lambda: explorer.any_text(excluding=["x"]),
     "text until": lambda: explorer.text_until("END"),
+    "pattern beyond re": lambda: regex(r"\p{Greek}(?<n>[^\pL])\z"),
+    "terminals": lambda: delimited_subsequence_of(["a|b", "(c)"]),
+    "white space": lambda: json_schema(TREE, whitespace="dumps"),
+    "white space by a pattern": lambda: json_schema(TREE, whitespace_pattern="[ ]?"),
+    "phase": lambda: explorer.phase("think", regex("a"), begin="<", end=">"),
+    "canonical": lambda: regex("a").canonical(),
 }
 ANY_NUMBER = {"union", "concatenation"}
 
@@ -138,7 +147,8 @@ def test_a_source_is_its_fields_and_its_parts(kind: str) -> None:
     source = SAVED[kind]().source
     assert source.with_children(source.children) == source
     saved = source_to_dict(source)
-    assert source_from_dict(saved) == source
+    assert source_from_dict(json.loads(json.dumps(saved))) == source
+    assert pickle.loads(pickle.dumps(source)) == source
     parts = [source_to_dict(each) for each in source.children]
     wrong = [parts[:-1]] if len(parts) == 1 else []
     if source.kind not in ANY_NUMBER:
@@ -146,6 +156,20 @@ def test_a_source_is_its_fields_and_its_parts(kind: str) -> None:
     for other in wrong:
         with pytest.raises(DamagedFile):
             source_from_dict(saved | {"parts": other})
+
+
+@pytest.mark.parametrize("kind", SAVED)
+def test_a_damaged_form_is_an_error_of_ours(kind: str) -> None:
+    saved = source_to_dict(SAVED[kind]().source)
+    for field in saved:
+        for odd in (-7, "sonnet", {}, [[3]], object()):
+            with suppress(ExplorerError):
+                source_from_dict(saved | {field: odd})
+    for odd in (-7, "sonnet", {}, [[3]], object()):
+        with pytest.raises(ExplorerError):
+            source_from_dict(saved | {"kind": odd})
+    with pytest.raises(ExplorerError):
+        source_from_dict({key: saved[key] for key in saved if key != "kind"})
 
 
 @pytest.mark.parametrize("kind", KINDS)

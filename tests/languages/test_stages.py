@@ -90,23 +90,6 @@ def test_a_saved_machine_is_filtered_anew(toy: Vocabulary, tmp_path: Path) -> No
         storable.save(path)
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        {"stage": {"kind": "sonnet"}},
-        {"stage": 7},
-        {"stage": {}},
-        {"on": "yes"},
-        {"parts": []},
-        {"stage": {"kind": "canonical"}, "parts": [{"kind": "choice", "texts": ["a"]}] * 2},
-    ],
-)
-def test_a_damaged_stage_is_refused(damage: Mapping[str, object], toy: Vocabulary) -> None:
-    saved = source_to_dict(regex("a").canonical(toy).source)
-    with pytest.raises(ExplorerError):
-        source_from_dict({**saved, **damage})
-
-
 @dataclass(frozen=True)
 class Sonnet(TokenStage):
     """A stage without a function that applies it."""

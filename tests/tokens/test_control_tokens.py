@@ -18,7 +18,6 @@ import explorer
 from explorer import Constraint, Vocabulary, any_text, any_tokens, literal, regex, terminals, token
 from explorer.automata.token_marks import ANY_ID, marks_from
 from explorer.errors import ConstraintError, ExplorerError
-from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from explorer.tokens.machine import TokenMachine
 
 NAMES = {4: "<think>", 5: "</think>", 6: "<a>", 7: "</s>"}
@@ -164,16 +163,6 @@ def test_all_bytes_at_hand_or_not_the_masks_are_the_same() -> None:
             here, there = lazy.step(here, k) or 0, table.step(there, k) or 0
             ways += 1
     assert ways > 300
-
-
-def test_a_saved_table_is_read_again(tmp_path: object) -> None:
-    constraint = CASES["in turn"][0]
-    table = explorer.compile(constraint, SMALL)
-    path = f"{tmp_path}/machine.dfa"
-    table.save(path)
-    again = explorer.TokenDFA.load(path, SMALL)
-    assert again.table.tolist() == table.table.tolist()
-    assert source_from_dict(source_to_dict(constraint.source)) == constraint.source
 
 
 def text_only(ids: tuple[int, ...], most: int) -> bool:

@@ -187,18 +187,6 @@ def test_sentinels() -> None:
             lazy.mask(wrong)
 
 
-def test_a_machine_travels_with_its_numbers() -> None:
-    vocab = vocabulary(b"a", b"b", b"c")
-    lazy = explorer.compile(explorer.regex("[abc]{3}"), vocab, lazy=True)
-    state = lazy.step(lazy.start, 2)
-    assert state is not None
-    sent = pickle.loads(pickle.dumps(lazy))
-    assert sent.num_states == 2
-    assert sent.byte_state(state) == lazy.byte_state(state)
-    assert np.array_equal(sent.mask(state), lazy.mask(state))
-    assert sent.step(state, 0) == lazy.step(state, 0)
-
-
 def test_numbers_are_the_same_for_many_threads(sentencepiece_32k: explorer.Vocabulary) -> None:
     lazy = explorer.compile(explorer.regex(r"\w+( \w+){0,3}"), sentencepiece_32k, lazy=True)
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import explorer
-from explorer import Constraint, Session, TokenDFA, Trace, Vocabulary, gen, many, regex, template
+from explorer import Constraint, Session, Trace, Vocabulary, gen, many, regex, template
 from explorer.automata.tree.build import texts_are_those_of, texts_of
 from explorer.budget import Meter
 from explorer.errors import ConstraintError, IncompatibleVocabulary
@@ -264,15 +264,6 @@ def test_a_session_keeps_limits_and_its_trace_is_read_back(tmp_path: object) -> 
         assert (
             Trace.load(path).constraint == trace.constraint or Trace.load(path).text == trace.text
         )
-
-
-def test_a_table_with_limits_is_saved(tmp_path: object) -> None:
-    from pathlib import Path
-
-    machine = explorer.compile(TEMPLATES[0][0], SMALL, lazy=False)
-    path = Path(str(tmp_path)) / "m"
-    machine.save(path)
-    assert (TokenDFA.load(path, SMALL).table == machine.table).all()
 
 
 @pytest.mark.long

@@ -125,7 +125,7 @@ def _substring_of(group: TerminalGroup) -> Node:
         group.start,
         group.end,
         partial(substring_machine, text.text),
-        lambda _text, _byte, _rest: here,
+        lambda *_: here,
     )
 
 
@@ -221,7 +221,7 @@ def _subsequence_of(group: TerminalGroup) -> Node:
     return Deferred(
         group.start, group.end,
         partial(subsequence_machine, texts, delimiter.text),
-        lambda _text, _byte, _rest: here,
+        lambda *_: here,
     )  # fmt: skip
 
 

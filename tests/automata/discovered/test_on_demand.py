@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -161,20 +160,6 @@ def test_the_budget_is_for_what_is_met() -> None:
     assert raised.value.stage == "The discovery of states" and raised.value.limit == 200
     # What was met still answers.
     assert machine.expected(machine.start) == b"ab"
-
-
-def test_a_machine_travels_with_what_it_met() -> None:
-    machine = found("(?:ab|é){3,4000}c")
-    state = machine.start
-    for byte in "ababé".encode():
-        state = machine.step(state, byte)
-    sent = pickle.loads(pickle.dumps(machine))
-    assert sent.num_states == machine.num_states and sent.expected(state) == machine.expected(state)
-    for byte in b"ababc":
-        following = machine.step(state, byte)
-        assert sent.step(state, byte) == following
-        state = following
-    assert machine.is_accepting(state) and sent.is_accepting(state)
 
 
 def test_threads_meet_the_same_states() -> None:

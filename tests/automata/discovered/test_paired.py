@@ -127,16 +127,6 @@ def test_it_is_compiled_and_walked_beside_the_closed_form() -> None:
                 pairs.append((a, b))
 
 
-def test_a_pair_travels_with_what_it_met() -> None:
-    machine = paired(*sides("[ab]{0,3000}", "(?:ab)*"), "both", Budget())
-    state = machine.start
-    for byte in b"abab":
-        state = machine.step(state, byte)
-    sent = pickle.loads(pickle.dumps(machine))
-    assert sent.num_states == machine.num_states and sent.expected(state) == b"a"
-    assert sent.is_accepting(state) and sent.step(state, ord("a")) == machine.step(state, ord("a"))
-
-
 def test_a_machine_that_travelled_goes_on_from_any_state() -> None:
     """The met states are sent; rows are computed again, from the last state as from the first."""
     machine = paired(*sides("[ab]{0,3000}", "(?:ab)*"), "both", Budget())

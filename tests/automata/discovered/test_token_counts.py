@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,7 +15,6 @@ from explorer.automata.discovered.token_counts import CountingTokens
 from explorer.automata.machine import NO_ARC
 from explorer.automata.tree.build import build_over_tokens
 from explorer.budget import Budget, Meter
-from explorer.tokens.lazy import LazyMachine
 from tests.evidence import examples
 
 WORDS = [b"ab", b"abab", b'"', b"ax", b"a-", b"aa-1", "ä".encode(), b"ba", b"-x"]
@@ -123,15 +120,6 @@ def test_a_large_part_with_many_tokens_begins_at_once() -> None:
         state = machine.step(state, byte)
         assert state is not None
     assert machine.is_final(state)
-
-
-def test_a_machine_goes_on_in_another_process() -> None:
-    machine = explorer.compile(SHAPES["some"], FEW, lazy=True)
-    state = machine.step(machine.start, 0)
-    assert state is not None
-    again: LazyMachine = pickle.loads(pickle.dumps(machine))
-    assert np.array_equal(again.mask(state), machine.mask(state))
-    assert again.step(state, 1) == machine.step(state, 1)
 
 
 @pytest.mark.parametrize("shape", ["turn", "stop", "some"])

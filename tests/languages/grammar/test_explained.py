@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import explorer
-from explorer.languages.constraint import Constraint
-from explorer.languages.grammar.source import GbnfGrammar
-from explorer.languages.sources.registry import read
-from explorer.languages.sources.serial import source_from_dict, source_to_dict
 
 SUMS = explorer.grammar(
     """root ::= e
@@ -54,11 +50,3 @@ def test_a_token_is_explained() -> None:
     why = explorer.explain(machine, state, tokens.index(b"))"))
     assert not why.allowed and why.byte_offset == 1
     assert "On the stack: root → e → t." in str(why)
-
-
-def test_it_is_saved_and_read() -> None:
-    loose = explorer.grammar('root ::= root "a" | "b"', ambiguous=True)
-    saved = source_to_dict(loose.source)
-    assert source_from_dict(saved) == loose.source
-    assert Constraint(source_from_dict(saved)).accepts("baa")
-    assert isinstance(read("grammar", SUMS.source.text), GbnfGrammar)

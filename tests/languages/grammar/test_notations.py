@@ -150,12 +150,3 @@ def test_a_comment_in_a_pattern_ends_with_it() -> None:
 def test_what_is_ignored_is_not_inside_a_terminal() -> None:
     spaced = explorer.grammar('start: A "b"\nA: "a" "a"\n%ignore " "\n', syntax="lark")
     assert spaced.accepts(" aa b ") and not spaced.accepts("a ab")
-
-
-def test_editor_kinds_and_files() -> None:
-    from explorer.languages.sources.registry import read
-    from explorer.languages.sources.serial import source_from_dict, source_to_dict
-
-    for name, text in (("grammar (Lark)", 'start: "a"'), ("grammar", 'root ::= "a"')):
-        source = read(name, text)
-        assert source_from_dict(source_to_dict(source)) == source

@@ -15,10 +15,9 @@ import pytest
 import explorer
 from explorer import Constraint, Vocabulary, any_text, choice, many, phase, phases, regex, token
 from explorer.alphabet import between_letters
-from explorer.errors import ConstraintError, DamagedFile
+from explorer.errors import ConstraintError
 from explorer.languages.constraint import literal
 from explorer.languages.phases.followed import PhasePart, phase_net
-from explorer.languages.sources.serial import source_from_dict, source_to_dict
 
 NAMES = {3: "<think>", 4: "</think>", 5: "<tool>", 6: "</s>"}
 TOKENS = (b"a", b"b", b"ab", None, None, None, None)
@@ -175,16 +174,6 @@ def test_a_reason_names_the_phase() -> None:
     either = explorer.explain_text(phases({"tool": regex("b+"), "say": regex("a+")}), "x")
     assert "[b] at 0 in the phase tool" not in either.message
     assert "b at 0 in the phase tool, or a at 0 in the phase say" in either.message
-
-
-def test_a_phase_is_saved_and_read() -> None:
-    for constraint, _ in CASES.values():
-        data = source_to_dict(constraint.source)
-        assert source_from_dict(data) == constraint.source
-    saved = source_to_dict(THINK.source)
-    for wrong in ({"name": ""}, {"begins": 3}, {"parts": []}):
-        with pytest.raises((DamagedFile, ConstraintError)):
-            source_from_dict(saved | wrong)
 
 
 def test_a_long_text_is_followed_once() -> None:

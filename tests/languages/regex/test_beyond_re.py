@@ -176,9 +176,3 @@ def test_the_flags_of_a_compiled_pattern_hold(compiled: re.Pattern[str]) -> None
     back = source_from_dict(source_to_dict(ours.source))
     assert back == ours.source == pickle.loads(pickle.dumps(ours)).source
     assert read_expression(repr(ours)) == ours.source
-
-
-def test_a_pattern_beyond_re_is_saved_and_read() -> None:
-    source = explorer.regex(r"\p{Greek}(?<n>[^\pL])\z").source
-    assert source_from_dict(source_to_dict(source)) == source
-    assert pickle.loads(pickle.dumps(source)) == source

@@ -14,8 +14,6 @@ from hypothesis import strategies as st
 import explorer
 from explorer.automata.machine import Dfa
 from explorer.automata.words import words
-from explorer.errors import DamagedFile
-from explorer.languages.sources.serial import source_from_dict, source_to_dict
 
 VALUES = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.sampled_from([0.5, -2.25, 1.5e-7, 1e15]),
@@ -63,16 +61,6 @@ def test_a_limit_that_is_wrong_is_found() -> None:
     assert nesting(value) == (2, 0)
     assert machine(2, 0).accepts(json.dumps(value).encode())
     assert not machine(1, 2).accepts(json.dumps(value).encode())
-
-
-def test_it_travels_and_writes(tmp_path: Any) -> None:
-    constraint = explorer.json(1, 1)
-    form = source_to_dict(constraint.source)
-    assert source_from_dict(form) == constraint.source
-    with pytest.raises(DamagedFile):
-        source_from_dict({**form, "max_array_depth": -1})
-    session = explorer.Session(explorer.load_model("tiny"), constraint, "JSON: ", max_tokens=20)
-    json.loads(session.run(max_tokens=20).text)
 
 
 def test_json_is_parsed_as_data() -> None:

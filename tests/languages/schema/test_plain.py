@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import explorer
-from explorer.automata.machine import ByteMachine
 from explorer.automata.words import accepts
 from explorer.budget import Meter
 from explorer.languages.schema.source import JsonSchema
@@ -89,25 +87,6 @@ def test_integers_of_draft_4_are_digits() -> None:
         assert accepts(machine, b'{"b":12}')
         assert accepts(machine, b'{"b":12e3}') == exponent
         assert beside(schema) == []
-
-
-def test_it_goes_on_in_another_process() -> None:
-    machine = explorer.json_schema(PLAIN).discover(Meter())
-
-    def after(text: bytes, machine: ByteMachine) -> int:
-        state = machine.start
-        for byte in text:
-            state = machine.step(state, byte)
-        return state
-
-    half = after(b'{"a":"x', machine)
-    copy: ByteMachine = pickle.loads(pickle.dumps(machine))
-    assert copy.expected(half) == machine.expected(half) != b""
-    rest = b'","b":"y","c":4}'
-    here = half
-    for byte in rest:
-        here = copy.step(here, byte)
-    assert copy.is_accepting(here)
 
 
 def test_a_large_object_is_within_its_budget() -> None:

@@ -10,11 +10,9 @@ import pytest
 import regex as regex_library
 
 import explorer
-from explorer.errors import BudgetExceeded, ConstraintError, DamagedFile, UnsupportedSchema
+from explorer.errors import BudgetExceeded, ConstraintError, UnsupportedSchema
 from explorer.languages.schema.reading.text import spans_of, spot_of
 from explorer.languages.schema.source import JsonSchema
-from explorer.languages.sources import registry
-from explorer.languages.sources.serial import source_from_dict, source_to_dict
 
 PERSON: dict[str, Any] = {
     "type": "object",
@@ -148,29 +146,6 @@ def test_a_session_writes_valid_json() -> None:
     session = explorer.Session(lm, explorer.json_schema(PERSON), "JSON: ", max_tokens=60)
     value = json.loads(session.run(max_tokens=60).text)
     assert isinstance(value["age"], int)
-
-
-def test_it_travels_in_a_trace(tmp_path: Path) -> None:
-    lm = explorer.load_model("tiny")
-    constraint = explorer.json_schema(PERSON, whitespace="flexible", property_order="any")
-    session = explorer.Session(lm, constraint, "JSON: ", max_tokens=60)
-    session.step()
-    session.trace.save(tmp_path / "run.json")
-    back = explorer.Trace.load(tmp_path / "run.json").constraint
-    assert back is not None and back.source == constraint.source
-
-
-def test_the_editor_offers_it() -> None:
-    assert "JSON Schema" in registry.offered()
-    assert registry.read("JSON Schema", '{"type": "null"}') == JsonSchema('{"type": "null"}')
-
-
-@pytest.mark.parametrize("change", [{"whitespace": "loose"}, {"schema": "{"}, {"max_depth": -1}])
-def test_a_damaged_form_is_refused(change: dict[str, object]) -> None:
-    form = dict(source_to_dict(explorer.json_schema(PERSON).source))
-    assert source_from_dict(form) == explorer.json_schema(PERSON).source
-    with pytest.raises(DamagedFile):
-        source_from_dict({**form, **change})
 
 
 def test_a_list_of_items_says_what_the_draft_has() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import pytest
@@ -171,21 +170,6 @@ def test_a_value_is_made_when_a_text_comes_to_it() -> None:
     text = b'{"name":"A","born":{"year":1990},"friends":[{"name":"B","born":{}}]}'
     assert machine.is_accepting(walked(machine, text))
     assert not accepts(machine, text.replace(b"1990", b"1890"))
-
-
-def test_a_machine_goes_on_in_another_process() -> None:
-    machine = explorer.json_schema(PERSON, recursion="unroll").discover(Meter())
-    text = b'{"name":"A","born":{"year":1990},"friends":[{"name":"B","born":{"x":[]}}]}'
-    half = walked(machine, text[:40])
-    copy: Discovered = pickle.loads(pickle.dumps(machine))
-    assert isinstance(machine, Discovered) and isinstance(machine.kind, Sets)
-    assert isinstance(copy.kind, Sets) and copy.kind.num_waiting == machine.kind.num_waiting
-    for byte in text[40:]:
-        assert copy.expected(half) == machine.expected(half)
-        after = machine.step(half, byte)
-        assert copy.step(half, byte) == after
-        half = after
-    assert copy.is_accepting(half) and machine.is_accepting(half)
 
 
 def test_what_is_over_the_budget_says_so_when_it_is_reached() -> None:

@@ -146,15 +146,6 @@ def test_types_have_both() -> None:
     assert not c.accepts('{"a":\n[1]}')
 
 
-def test_both_are_saved() -> None:
-    for options in ({"whitespace": "dumps"}, {"whitespace_pattern": "[ ]?"}):
-        source = explorer.json_schema(OPEN, **options).source  # type: ignore[arg-type]
-        assert source_from_dict(source_to_dict(source)) == source
-    old = source_to_dict(explorer.json_schema(OPEN).source)
-    assert old.pop("whitespace_pattern") is None
-    assert source_from_dict(old) == explorer.json_schema(OPEN).source
-
-
 @pytest.mark.parametrize(
     "options",
     [{}, {"whitespace": "dumps"}, {"whitespace": "pretty"}, {"whitespace_pattern": "[ ]?"}],

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import pickle
 import random
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from explorer import choice, gen, literal, many, regex, template
 from explorer.errors import ConstraintError
 from explorer.languages.constraint import Constraint
 from explorer.languages.sources import registry
-from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from explorer.languages.template.expression import places_in, read_expression
 from tests.languages.sampling import sampled
 
@@ -66,18 +64,6 @@ def test_what_is_expected_is_named_by_its_part() -> None:
     assert state is not None
     why = explorer.explain(machine, state, ord("3"), text=b"Name: H\nHouse: Slytherin\nPets: ")
     assert "part `pets`" in why.message
-
-
-def test_it_is_saved_and_read(tmp_path: Path) -> None:
-    session = explorer.Session.from_ids(BYTES, WIZARD, list(TEXT.encode()))
-    assert session.rejection is None
-    session.trace.save(tmp_path / "run.json")
-    back = explorer.Trace.load(tmp_path / "run.json").constraint
-    assert back is not None and back.source == WIZARD.source and back.parse(TEXT) == VALUES
-    assert pickle.loads(pickle.dumps(WIZARD.source)) == WIZARD.source
-    for damage in ({"format": "{x}"}, {"format": 3}, {"parts": []}):
-        with pytest.raises(explorer.errors.ExplorerError):
-            source_from_dict(source_to_dict(WIZARD.source) | damage)
 
 
 def test_the_expression_makes_the_same_template() -> None:

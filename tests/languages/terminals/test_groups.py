@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import re
 
 import pytest
@@ -12,7 +11,6 @@ from hypothesis import strategies as st
 from explorer import Vocabulary, choice, compile, explain_text, literal, regex, terminals
 from explorer.errors import ConstraintError, ExplorerError, RegexError
 from explorer.languages.regex import UnsupportedSyntax, parse
-from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from explorer.languages.terminals.kinds import TERMINALS, Terminal, register_terminal
 
 
@@ -56,12 +54,6 @@ def test_terminals_combine_with_the_algebra() -> None:
     assert short.accepts("name: Ada") and not short.accepts("name: Augusta Ada")
     assert (terminals.substring_of("banana") - choice(["nan"])).accepts("ana")
     assert not (terminals.substring_of("banana") - choice(["nan"])).accepts("nan")
-
-
-def test_terminals_travel_as_patterns() -> None:
-    c = terminals.delimited_subsequence_of(["a|b", "(c)"])
-    again = source_from_dict(source_to_dict(c.source))
-    assert again == c.source == pickle.loads(pickle.dumps(c.source))
 
 
 @pytest.mark.parametrize(
