@@ -19,6 +19,7 @@ from explorer.vocabulary.configs import Beside, json_of_file, read_beside, read_
 from explorer.vocabulary.guards.library import library_call
 from explorer.vocabulary.guards.limits import check_declaration
 from explorer.vocabulary.readers.converted import CONVERTED, class_of_folder, read_converted
+from explorer.vocabulary.readers.gguf_file import is_gguf, read_gguf
 from explorer.vocabulary.readers.huggingface import read_tokenizer
 from explorer.vocabulary.readers.rank_files import RANK_LINE, read_ranks, read_tekken
 from explorer.vocabulary.readers.sentencepiece_file import read_sentencepiece
@@ -36,6 +37,7 @@ _IN_FOLDER: Final = (
     "*.model.*",
     "*.tiktoken",
     "*.spm",
+    "*.gguf",
 )
 _AS_IN_FILE: Final = frozenset(
     ("Baichuan", "Barthez", "BertGeneration", "BigBird", "ChatGLM", "CodeLlama", "Gemma",
@@ -44,7 +46,7 @@ _AS_IN_FILE: Final = frozenset(
 """The classes whose ids are the numbers of the pieces in their SentencePiece file."""
 
 _KNOWN: Final = (
-    "tokenizer.json, a SentencePiece .model, a tiktoken rank file, tekken.json, or, with "
+    "tokenizer.json, a SentencePiece .model, a tiktoken rank file, tekken.json, a .gguf, or, with "
     "transformers, encoder.json with vocab.bpe, vocab.txt or the files of the class that a "
     "configuration names"
 )
@@ -112,6 +114,8 @@ def _check_dictionary(folder: Path, file: Path, beside: Beside) -> None:
 
 def _read_file(path: Path, beside: Beside, decoder: Component | None) -> TokenizerReading:
     where = path.name
+    if path.suffix == ".gguf" or is_gguf(path):
+        return read_gguf(path)
     if where in CONVERTED:
         return read_converted(path, beside)
     data = read_bytes(path)

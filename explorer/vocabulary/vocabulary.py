@@ -233,7 +233,7 @@ class Vocabulary:
 
         Args:
             path: ``tokenizer.json``, a SentencePiece ``.model``, a tiktoken rank file, Mistral's
-                ``tekken.json``, or a folder with one of them. With transformers also
+                ``tekken.json``, a ``.gguf``, or a folder with one of them. With transformers also
                 ``encoder.json`` with ``vocab.bpe``, ``vocab.txt``, and the files of the class that
                 a configuration file beside them names, where transformers makes a fast tokenizer
                 of them.

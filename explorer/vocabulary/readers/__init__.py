@@ -1,5 +1,5 @@
 """One reader for each format of a vocabulary.
 
 Reading order: `huggingface` (every ``tokenizer.json``), `sentencepiece_file`, `rank_files`,
-`converted` (all others, by way of transformers).
+`gguf_file`, `converted` (all others, by way of transformers).
 """
