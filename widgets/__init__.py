@@ -59,30 +59,19 @@ __all__ = [
     "register_kind",
 ]
 
-_LATER = {
+_ELSEWHERE = {
     "Compare": "widgets.views.compare",
-    "ConstraintEditor": "widgets.views.explorer",
     "Cursor": "widgets.cursor",
-    "Distribution": "widgets.views.explorer",
-    "Explorer": "widgets.views.explorer",
-    "Machines": "widgets.views.explorer",
-    "Mask": "widgets.views.explorer",
-    "OverTime": "widgets.views.explorer",
-    "Pipeline": "widgets.views.explorer",
-    "Reasons": "widgets.views.explorer",
-    "SamplerControls": "widgets.views.explorer",
-    "Stack": "widgets.views.explorer",
-    "Stepper": "widgets.views.explorer",
-    "TokenStrip": "widgets.views.explorer",
     "ToyModel": "widgets.toy",
     "register_kind": "widgets.kinds",
 }
+"""The modules of the names that are not in `widgets.views.explorer`."""
 
 
 def __getattr__(name: str) -> object:
-    module = _LATER.get(name)
-    if module is None:
+    if name not in __all__:
         raise AttributeError(f"module 'widgets' has no attribute {name!r}")
+    module = _ELSEWHERE.get(name, "widgets.views.explorer")
     try:
         value: object = getattr(import_module(module), name)
     except ModuleNotFoundError as error:

@@ -36,6 +36,9 @@ from widgets.toy import ToyModel, toy_constraint
 COMPILE: Final = Budget(seconds=10.0)
 """The limits for a constraint that is typed, for which the user waits."""
 
+Put = Callable[[TokenMachine], None]
+"""A function that puts a compiled machine in place; called inside the cursor's lock."""
+
 GRACE: Final = 0.5
 """The seconds that a compilation may still take when a newer one waits: about as long as starting
 a new process takes."""
@@ -97,7 +100,7 @@ class Editing:
             ExplorerError: The session refuses the prompt.
         """
         self._newest.call(GRACE)
-        mine = self._newest = CallOff()
+        self._newest = CallOff()
         question = kind, text
         session = self._cursor.session
         if preset == kinds.TOY:
@@ -115,12 +118,11 @@ class Editing:
         if question == self.text() and not elsewhere and not brings and not staged:
             self._change(None, prompt)
             return None
-        worker = self._worker()
         before = self._aside.session if elsewhere and self._aside else session
         stages = () if brings else self._stages(before)
         asked = question if preset is not None else self._with_options(question)
 
-        def work() -> Callable[[], None]:
+        def make() -> tuple[Question, Vocabulary, tuple[Placed, ...], Put]:
             lm, vocabulary, aside = session.lm, session.vocabulary, self._aside
             if brings and chosen is not None:
                 if lm is None or lm.name != chosen.model:
@@ -132,11 +134,8 @@ class Editing:
                 lm = load_model("tiny")
                 vocabulary = lm.vocabulary
             around = kinds.preset_stages(chosen, vocabulary) if chosen and staged else stages
-            dfa = worker.compile(asked, vocabulary, self.budget, mine, around)
-            character_view(dfa)  # The page needs it at once, and no step waits for it here.
 
-            def put() -> None:
-                mine.check()
+            def put(dfa: TokenMachine) -> None:
                 if self._cursor.session.lm is not session.lm:
                     raise CalledOff("Another model was chosen meanwhile.")
                 self._written[dfa] = question
@@ -152,9 +151,9 @@ class Editing:
                 else:
                     self._change(dfa, prompt)
 
-            return put
+            return asked, vocabulary, around, put
 
-        return Later(work)
+        return self._compiled(make)
 
     def _with_options(self, question: tuple[str, str]) -> Question:
         """A kind and a text, with the options of the present constraint if it is of that kind."""
@@ -192,28 +191,22 @@ class Editing:
         own = self._own
         if own is None or name not in self.models():
             raise ExplorerError(f"There is no model {name!r} to choose here.")
-        self._newest.call(GRACE)
-        mine = self._newest = CallOff()
-        session, worker, written = self._cursor.session, self._worker(), self.text()
-        stages = self._stages(session)
-        question = self._with_options(written)
+        session, written = self._cursor.session, self.text()
+        stages, question = self._stages(session), self._with_options(written)
 
-        def work() -> Callable[[], None]:
+        def make() -> tuple[Question, Vocabulary, tuple[Placed, ...], Put]:
             lm = own if name == own.name else load_model(name)
             around = tuple((_for_vocabulary(stage, lm.vocabulary), on) for stage, on in stages)
-            machine = worker.compile(question, lm.vocabulary, self.budget, mine, around)
-            character_view(machine)
 
-            def put() -> None:
-                mine.check()
+            def put(machine: TokenMachine) -> None:
                 self._aside = self._guest = None  # This one was chosen, and stays.
                 self._written[machine] = written
                 typed = session.prompt if isinstance(session.prompt, str) else ""
                 self._begin(lm, machine, "" if isinstance(lm, ToyModel) else typed)
 
-            return put
+            return question, lm.vocabulary, around, put
 
-        return Later(work)
+        return self._compiled(make)
 
     def switch_stage(self, number: int, on: bool) -> Later:
         """Switch a stage of the constraint on or off.
@@ -257,9 +250,7 @@ class Editing:
         Raises:
             ExplorerError: It is not an id of text, or there is no constraint.
         """
-        self._newest.call(GRACE)
-        mine = self._newest = CallOff()
-        session, worker, question = self._cursor.session, self._worker(), self.text()
+        session, question = self._cursor.session, self.text()
         constraint = session.constraint
         if constraint is None:
             raise ExplorerError("There is no constraint, so nothing is composed.")
@@ -273,21 +264,7 @@ class Editing:
         vocabulary = usual if tokens == usual.tokens else now.writing(tokens)
         stages = self._stages(session)
         asked = Constraint(unstaged(without_healing(constraint).source))
-
-        def work() -> Callable[[], None]:
-            machine = worker.compile(asked, vocabulary, self.budget, mine, stages)
-            character_view(machine)
-
-            def put() -> None:
-                mine.check()
-                if self._cursor.session.lm is not session.lm:
-                    raise CalledOff("Another model was chosen meanwhile.")
-                self._written[machine] = question
-                self._cursor.edit(constraint=machine)
-
-            return put
-
-        return Later(work)
+        return self._compiled(lambda: (asked, vocabulary, stages, self._changed(question)))
 
     def _stages(self, session: Session) -> tuple[Placed, ...]:
         constraint = session.constraint
@@ -310,24 +287,50 @@ class Editing:
         Returns:
             The rest of the edit: compiling.
         """
-        self._newest.call(GRACE)
-        mine = self._newest = CallOff()
-        session, worker = self._cursor.session, self._worker()
+        session = self._cursor.session
         around = self._stages(session) if stages is None else stages
 
-        def work() -> Callable[[], None]:
+        def make() -> tuple[Question, Vocabulary, tuple[Placed, ...], Put]:
             asked = Constraint(unstaged(without_healing(constraint()).source))
-            machine = worker.compile(asked, session.vocabulary, self.budget, mine, around)
-            character_view(machine)
+            return asked, session.vocabulary, around, self._changed(written_constraint(asked))
 
-            def put() -> None:
+        return self._compiled(make)
+
+    def _changed(self, written: tuple[str, str]) -> Put:
+        """Put a machine in the place of the present one, if the model is still the same."""
+        lm = self._cursor.session.lm
+
+        def put(machine: TokenMachine) -> None:
+            if self._cursor.session.lm is not lm:
+                raise CalledOff("Another model was chosen meanwhile.")
+            self._written[machine] = written
+            self._cursor.edit(constraint=machine)
+
+        return put
+
+    def _compiled(
+        self, make: Callable[[], tuple[Question, Vocabulary, tuple[Placed, ...], Put]]
+    ) -> Later:
+        """Compile in the worker; a newer edit, or a cancel, ends it.
+
+        Args:
+            make: The question, the vocabulary, the stages around it, and what puts the machine in
+                place; called outside the cursor's lock.
+        """
+        self._newest.call(GRACE)
+        mine = self._newest = CallOff()
+        worker = self._worker()
+
+        def work() -> Callable[[], None]:
+            question, vocabulary, stages, put = make()
+            machine = worker.compile(question, vocabulary, self.budget, mine, stages)
+            character_view(machine)  # The page needs it at once, and no step waits for it here.
+
+            def put_unless_called_off() -> None:
                 mine.check()
-                if self._cursor.session.lm is not session.lm:
-                    raise CalledOff("Another model was chosen meanwhile.")
-                self._written[machine] = written_constraint(asked)
-                self._cursor.edit(constraint=machine)
+                put(machine)
 
-            return put
+            return put_unless_called_off
 
         return Later(work)
 

@@ -19,15 +19,13 @@ from explorer.analysis.session import Session
 from explorer.decoding.models.load import load_model
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import regex
-from tests.evidence import calls_of, few
+from tests.evidence import few
 from tests.widgets.page import Page
 from widgets import kinds
 from widgets.cursor import Cursor
 from widgets.dialogue.dialogue import error_packet
 from widgets.editing import written_constraint
-from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.machines import drawn as drawn_once
-from widgets.figures.machines.drawn import draw_whole
 from widgets.figures.packets import decompress
 from widgets.toy import EOS, PATTERN, TOKENS, ToyModel, toy_constraint
 from widgets.views.compare import Compare
@@ -250,32 +248,21 @@ def test_a_still_holds_the_machines_and_the_run(page: Page) -> None:
     assert any("widget-view" in kind for kind in bundle[0])
 
 
-def test_a_still_is_drawn_onto_the_drawing_of_the_page() -> None:
-    # More arcs than are drawn: the still adds those of the path, and lays nothing out again.
+def test_a_still_of_a_machine_with_many_arcs_has_the_arc_of_the_step() -> None:
     made = Explorer(load_model("tiny", device="cpu"), regex("[a-z]{60}"))
     dfa = made.session.machine
-    assert isinstance(dfa, explorer.TokenDFA)
-    drawn = {edge.id for edge in draw_whole(dfa).figures["token_dfa"].edges}
+    assert isinstance(dfa, explorer.TokenDFA) and not drawn_once.drawn_whole(dfa)
     made.cursor.run(3)
     here = made.session.position.char_state
-    # A token whose arc the cut drawing leaves out.
-    token = next(
-        token
-        for token in made.session.allowed().nonzero()[0].tolist()
-        if f"q{here}-q{dfa.char_state[dfa.step(made.session.state, token)]}" not in drawn
-    )
-    made.cursor.step(token)
-    assert calls_of(made.snapshot, lay_out_figures) == 1  # Of the text.
+    made.cursor.step(made.session.allowed().nonzero()[0].tolist()[-1])
     root = ElementTree.fromstring(made.snapshot().svg)
     # A chain is as high as its states, however high the machine below it is.
     heights = [float(node.get("height", "0")) for node in root if node.tag.endswith("svg")]
     assert len(heights) == 3 and heights[0] < 60 < heights[2]
-    # The arc that the step took is drawn.
     drawn_here = drawn_once.draw_at(dfa, made.trace, len(made.trace))
-    figures, layouts = drawn_here.figures, drawn_here.layouts
     taken = f"q{here}-q{made.session.position.char_state}"
-    assert taken in {edge.id for edge in figures["token_dfa"].edges}
-    assert taken in layouts["token_dfa"].edges
+    assert taken in {edge.id for edge in drawn_here.figures["token_dfa"].edges}
+    assert taken in drawn_here.layouts["token_dfa"].edges
     made.close()
 
 
@@ -396,9 +383,9 @@ def test_a_lazy_machine_is_stepped_and_explained_like_a_table(view: Any) -> None
         for mine, theirs in zip(*groups, strict=True):
             assert mine.pop("mass") == pytest.approx(theirs.pop("mass"), rel=1e-4)
             assert mine == theirs
-        for kind in ("machine", "around", "traps", "search", "draw", "present", "stages"):
+        for kind in ("machine", "around", "traps", "search", "draw", "stages"):
             answer = other.ask(kind, **({"query": "0"} if kind == "search" else {}))
-            assert answer["ok"] or kind in ("draw", "present", "stages"), (kind, answer)
+            assert answer["ok"] or kind in ("draw", "stages"), (kind, answer)
         for page in (one, other):
             assert page.ask("step", seen=page.line["generation"])["ok"]
     assert other.ask("export")["ok"] and made.snapshot().text

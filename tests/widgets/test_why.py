@@ -132,7 +132,7 @@ QUESTIONS = {
     "walk": {"token": FOR}, "why": {"token": FOR}, "more": {"token": FOR}, "widen": {"token": FOR},
     "search": {"query": "f"}, "allowed": {}, "reasons": {}, "group": {"group": 0},
     "traps": {}, "engines": {"tokens": [FOR]},
-    "around": {}, "stages": {}, "present": {}, "ahead": {},
+    "around": {}, "stages": {}, "ahead": {},
 }  # fmt: skip
 
 

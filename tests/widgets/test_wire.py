@@ -143,7 +143,7 @@ def test_looking_at_the_whole_line_is_no_move() -> None:
     made.close()
 
 
-AFTER_A_STEP = ("around", "present", "reasons", "traps")
+AFTER_A_STEP = ("around", "reasons", "traps")
 """What a page asks of itself once it has stepped."""
 
 RECORDS = r'(\{"name": "[A-Za-z ]{1,20}", "age": [1-9]?[0-9]\}, ){10}'
@@ -164,8 +164,6 @@ def test_a_step_sends_at_most_64_kilobytes_at_131k(pattern: str) -> None:
         reader.ask("step")
         k = made.session.index
         for kind in AFTER_A_STEP:
-            if kind == "present" and not made.page_data.whole:
-                continue  # Only of a machine that is drawn whole.
             answer = reader.ask(kind, k=k)
             assert answer["ok"], answer
         assert sum(reader.sent) <= 64_000

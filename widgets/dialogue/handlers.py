@@ -23,7 +23,7 @@ from widgets.cursor import at_end
 from widgets.dialogue.later import Later, Packet
 from widgets.dialogue.messages import TABLE, Form, Reply, answers
 from widgets.figures.machines.arcs import arcs_of
-from widgets.figures.machines.drawn import draw_whole, missing_arcs
+from widgets.figures.machines.drawn import draw_whole
 from widgets.figures.packets import compress
 from widgets.figures.panels.mask import allowed_at, engines_packet
 from widgets.figures.panels.reasons import more_packet, widening_packet
@@ -236,21 +236,6 @@ def on_stages(place: ShownPlace, also: list[int] = [], k: int | None = None) -> 
     """Draw the construction of the token machine over the shown tokens, stage by stage."""
     k, page, _, trace = _here(place, k)
     return Later.of(lambda: {"stages": page.stages(trace, k, also)})
-
-
-@answers(later=True, unasked=True)
-def on_present(place: ShownPlace, form: Form = "characters", k: int | None = None) -> Later:
-    """Draw the arcs of the path that the whole drawing leaves out."""
-    k, _, _, trace = _here(place, k)
-    machine = _machine(place)
-    states = [position.state for position in trace.positions[: k + 1]]
-
-    def make() -> Packet:
-        drawn = draw_whole(machine, form)
-        figure, layout = drawn.figures["token_dfa"], drawn.layouts["token_dfa"]
-        return {"present": missing_arcs(machine, figure, layout, states, form).to_dict()}
-
-    return Later.of(make)
 
 
 # --- questions about the machine and the line -----------------------------------------------------

@@ -29,40 +29,28 @@ function drawMachine(figure, layout, form, first = Infinity) {
   const lines = s("g"), labels = s("g.words"), circles = s("g");
   const svg = s("svg", { role: "img" }, s("title", {}, figure.caption || ""),
     s("defs", {}, ["g", "past", "go", "ko"].map(arrow)), lines, circles, labels);
-  const arcs = new Map(), between = new Map(), nodes = new Map(), own = new Set();
-  const graph = { id, svg, arcs, between, nodes, layout, figure, form, own, top: Infinity, bottom: -Infinity };
-  graph.add = (edges, places) => {
-    for (const edge of edges) {
-      const place = places[edge.id];
-      if (!place || arcs.has(edge.id)) continue;
-      const g = s("g.a", { "data-arc": edge.id }, s("title", {}, edge.title || edge.label));
-      const d = place.path;
-      const line = s("path.line", { d, "marker-end": `url(#${id}-g)` });
-      g.append(s("path.hit", { d }), line);
-      const text = s("text" + (place.tucked ? ".tucked" : ""), { x: place.x, y: place.y, "data-arc": edge.id }, edge.label.split(/( {2,})/).map((word) => (word.trim() ? s("tspan", {}, word) : word)));
-      text.append(s("title", {}, edge.title || edge.label));
-      lines.append(g);
-      labels.append(text);
-      // A token that is masked here is vermilion; the arc where all its tokens fail is dashed.
-      g.classList.toggle("no", !!edge.refused);
-      const masked = new Set(edge.masked || []);
-      if (masked.size) {
-        text.querySelectorAll("tspan").forEach((word, i) => word.classList.toggle("no", masked.has(edge.tokens[i])));
-      }
-      arcs.set(edge.id, { ...edge, g, text, line, place, words: [...text.querySelectorAll("tspan")], other: null, said: edge.label, state: "" });
-      between.set(edge.source + ">" + edge.target, edge);
+  const arcs = new Map(), between = new Map(), nodes = new Map();
+  const graph = { id, svg, arcs, between, nodes, layout, figure, form, top: Infinity, bottom: -Infinity };
+  for (const edge of figure.edges) {
+    const place = layout.edges[edge.id];
+    if (!place) continue;
+    const g = s("g.a", { "data-arc": edge.id }, s("title", {}, edge.title || edge.label));
+    const d = place.path;
+    const line = s("path.line", { d, "marker-end": `url(#${id}-g)` });
+    g.append(s("path.hit", { d }), line);
+    const text = s("text" + (place.tucked ? ".tucked" : ""), { x: place.x, y: place.y, "data-arc": edge.id }, edge.label.split(/( {2,})/).map((word) => (word.trim() ? s("tspan", {}, word) : word)));
+    text.append(s("title", {}, edge.title || edge.label));
+    lines.append(g);
+    labels.append(text);
+    // A token that is masked here is vermilion; the arc where all its tokens fail is dashed.
+    g.classList.toggle("no", !!edge.refused);
+    const masked = new Set(edge.masked || []);
+    if (masked.size) {
+      text.querySelectorAll("tspan").forEach((word, i) => word.classList.toggle("no", masked.has(edge.tokens[i])));
     }
-  };
-  graph.drop = (ids) => {
-    for (const one of ids) {
-      const arc = arcs.get(one);
-      if (!arc) continue;
-      arc.g.remove();
-      arc.text.remove();
-      arcs.delete(one);
-      between.delete(arc.source + ">" + arc.target);
-    }
-  };
+    arcs.set(edge.id, { ...edge, g, text, line, place, words: [...text.querySelectorAll("tspan")], other: null, said: edge.label, state: "" });
+    between.set(edge.source + ">" + edge.target, edge);
+  }
   graph.frame = (top, bottom) => {
     // It only grows, so that a step moves as little as can be.
     graph.top = Math.min(graph.top, top);
@@ -70,8 +58,6 @@ function drawMachine(figure, layout, form, first = Infinity) {
     svg.setAttribute("viewBox", `0 ${graph.top} ${layout.width} ${graph.bottom - graph.top}`);
   };
   graph.frame(...extent(layout, -Infinity, first));
-  graph.add(figure.edges, layout.edges);
-  for (const one of arcs.keys()) own.add(one);
   for (const node of figure.nodes) {
     const place = layout.nodes[node.id];
     if (!place) continue;

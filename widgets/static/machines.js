@@ -59,7 +59,6 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
   });
   const scroll = machineScroll(graphs, boxes, sizes.factor);
   const asked = wholeMachine(model, ui, () => (drawn = ""), () => update());
-  const missing = missingArcs(ui, graphs, () => !replay && !built.number(), () => update());
 
   for (const [name, title, about, short] of MACHINES) {
     const caption = h("span", {}, about);
@@ -180,7 +179,6 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
       }
       if (graphs[name] && graphs[name].figure === figure) continue;
       graphs[name] = drawMachine(figure, layout, shape, room() > 0 ? room() / READABLE : Infinity);
-      missing.forget();
       // A stage of the construction is only named here; its text is below the drawing.
       put(caption, stage && name === "token_dfa" ? figure.caption.split(":")[0] : figure.caption || about);
       caption.title = figure.about || figure.caption || about;
@@ -213,7 +211,6 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
     }
     if (built.number() && ui.position) built.read();
     draw();
-    if (ui.position && ui.machine) missing.complete();
     asked.offers(boxes.character_fsa.offer);
     offerTokens(ui, graphs.detokenizing_fst, boxes.detokenizing_fst.offer, replay);
     // Until the drawings of another constraint are there, those of the last one say that they are old.
@@ -255,7 +252,6 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
   return () => {
     wide.end();
     whole.end();
-    missing.end();
     off();
   };
 }

@@ -61,7 +61,6 @@ VIEWS: Final = {
             "machine_lights",
             "machine_table",
             "arc_panel",
-            "missing_arcs",
             "construction",
             "whole_machine",
             "kept_tokens",

@@ -11,7 +11,7 @@ import explorer
 from explorer.tokens.words import DONE
 from widgets.figures.machines.arcs import arcs_of
 from widgets.figures.machines.character_fsa import character_figure, character_view
-from widgets.figures.machines.drawn import Drawn, draw_whole, missing_arcs
+from widgets.figures.machines.drawn import draw_at, draw_whole, drawn_whole
 from widgets.figures.machines.token_dfa import EDGES_SHOWN, token_figure
 
 BYTES = [bytes([b]) for b in range(256)]
@@ -50,40 +50,26 @@ def test_the_caption_counts_the_arcs() -> None:
     assert {e.source for e in figure.edges} == {f"q{int(c)}" for c in dfa.char_state}
 
 
-def test_the_arcs_from_here_and_of_the_path_are_always_there() -> None:
+def test_near_a_position_all_its_arcs_and_those_of_the_path_are_drawn() -> None:
+    """A machine of so many arcs is not drawn whole without a request."""
     dfa = dense()
-    drawn = draw_whole(dfa)
-    figure, layout = drawn.figures["token_dfa"], drawn.layouts["token_dfa"]
+    assert not drawn_whole(dfa)
     every = true_arcs(dfa, {})
-    path = [dfa.start]
+    ids: list[int] = []
     for _ in range(12):
-        missing = missing_arcs(dfa, figure, layout, path)
-        there = {edge.id for edge in figure.edges} | {edge.id for edge in missing.edges}
-        here = f"q{int(dfa.char_state[path[-1]])}"
-        assert {f"{a}-{b}" for a, b in every if a == here} <= there
-        names = [f"q{int(dfa.char_state[state])}" for state in path]
-        assert {f"{a}-{b}" for a, b in itertools.pairwise(names)} <= there
-        assert not {edge.id for edge in figure.edges} & {edge.id for edge in missing.edges}
-        assert set(missing.places) == {edge.id for edge in missing.edges}
-        for edge in missing.edges:
+        state = dfa.walk(ids)[-1]
+        ids.append(dfa.allowed(state).nonzero()[0].tolist()[-1])
+    session = explorer.Session.from_ids(dfa.vocabulary, dfa, ids)
+    for k in range(1, 13):
+        figure = draw_at(dfa, session.trace, k).figures["token_dfa"]
+        there = {edge.id: edge for edge in figure.edges}
+        shown = {node.id for node in figure.nodes}
+        names = [f"q{int(dfa.char_state[p.state])}" for p in session.trace.positions[: k + 1]]
+        taken = {f"{a}-{b}" for a, b in itertools.pairwise(names) if {a, b} <= shown}
+        ahead = {f"{a}-{b}" for a, b in every if a == names[-1] and b in shown}
+        assert taken and taken | ahead <= set(there)
+        for edge in there.values():
             assert edge.count == len(every[edge.source, edge.target])
-            box = missing.places[edge.id].reach
-            assert missing.top <= box[1] and box[3] <= missing.bottom
-        # The token that is drawn last of all, so that arcs are missing somewhere.
-        state = path[-1]
-        path.append(dfa.step(state, dfa.allowed(state).nonzero()[0].tolist()[-1]) or 0)
-    assert any(missing_arcs(dfa, figure, layout, path[:n]).edges for n in range(1, 12))
-
-
-def test_a_whole_drawing_lacks_nothing() -> None:
-    dfa = explorer.compile(
-        explorer.regex("ab"), explorer.Vocabulary.from_bytes(BYTES, eos_ids=[256])
-    )
-    drawn: Drawn = draw_whole(dfa)
-    states = list(range(dfa.num_states))
-    figure, layout = drawn.figures["token_dfa"], drawn.layouts["token_dfa"]
-    found = missing_arcs(dfa, figure, layout, states)
-    assert found.edges == () and (found.top, found.bottom) == (0.0, layout.height)
 
 
 UNICODE = [r"\w+", r"[^a]{2}b", r"(é|日|\U0001F600|z)+q", r".*"]

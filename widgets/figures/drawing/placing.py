@@ -1,24 +1,27 @@
 """The places of the words on arcs: clear of all states, of other words and of curves.
 
 Each label has candidate places along its arc, on both sides of it and at several distances: a box
-is as far from a sloped curve as its corner needs. Labels are placed one after the other. Of the
-places that cover no state and no label placed before, a label takes the one that touches the fewest
-curves, and of those the one nearest to the middle of its arc. If every place covers a state or a
-label, the label is *tucked*: the drawing shows it only while its arc is lit; the arc's title and
-the table always have it. So no two labels overlap, however dense a machine is.
+is as far from a sloped curve as its corner needs. Of the places that cover no state and no label
+placed before, it takes the one that touches the fewest curves, and of those the one nearest to the
+middle of its arc. Then labels that still lie on a curve are tried once more: if the place that one
+wants is taken by a label that can use another place, that label moves. If every place covers a
+state or a label, the label is *tucked*: the drawing shows it only while its arc is lit; the arc's
+title and the table always have it. So no two labels overlap, however dense a machine is.
 
-Cost: labels × places × points of nearby curves, in numpy: half a millisecond per label.
+Cost: labels × places × points of nearby curves, in machine code: some 20 µs per label.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from explorer.jit import jit
 from widgets.figures.drawing.geometry import Box, label_width
 
 SAMPLES: Final = 24
@@ -55,6 +58,7 @@ _OWN_ARC: Final = 15.0
 _SET_IN: Final = 9.0
 _OTHER_ARC: Final = 40.0
 _ASTRAY: Final = 12.0
+_HARD: Final = 1e5
 """The costs of a place: for steps along the arc, for distance, for curves under it, and for another
 curve that is nearer than its own, because a reader would take the label for that one's. A label in
 the middle of its own line is set into it: a rim in the colour of the paper interrupts the line.
@@ -63,12 +67,11 @@ the middle of its own line is set into it: a rim in the colour of the paper inte
 _NEAR: Final = 16.0
 """The distance from a label within which other curves are looked for; its own curve is nearer."""
 
-_AT_ONCE: Final = 48
-"""The number of places of a label that are looked at together, the cheapest first."""
-
 CLEAR: Final = 4.0
 """The cost below which a place is clear of everything, and its own arc is the nearest."""
 
+_ROUNDS: Final = 3
+"""The number of rounds in which labels without a clear place are tried again."""
 
 Floats = NDArray[np.float64]
 
@@ -147,17 +150,12 @@ class Labels:
     """Places labels one after the other; each avoids those before."""
 
     def __init__(self, nodes: Floats) -> None:
-        self._nodes = nodes
+        self._nodes = np.ascontiguousarray(nodes, np.float64)
         self._taken = np.empty((0, 4))
-        self._curves: list[Floats] = []
 
     def keep_free(self, box: Box) -> None:
         """Keep labels off a box."""
         self._taken = np.concatenate([self._taken, np.array([box])])
-
-    def keep_off(self, curve: Floats) -> None:
-        """Keep labels off a curve whose label is already placed."""
-        self._curves.append(curve)
 
     def place(self, asked: Sequence[WantedLabel]) -> dict[str, Stand]:
         """Places for some labels.
@@ -166,61 +164,176 @@ class Labels:
             asked: The labels, in the order in which they are placed; they also avoid each other's
                 curves.
         """
-        curves = [one.curve for one in asked] + self._curves
+        curves = [one.curve for one in asked]
         points = np.concatenate([np.empty((0, 2)), *curves])
         owner = np.repeat(np.arange(len(curves)), [len(curve) for curve in curves])
         by_x = np.argsort(points[:, 0], kind="stable")
-        points, owner = points[by_x], owner[by_x]
-        self._curves = curves
-        return {one.id: self._stand(one, points, owner == k) for k, one in enumerate(asked)}
-
-    def _stand(self, one: WantedLabel, points: Floats, own: NDArray[np.bool_]) -> Stand:
-        half = label_width(one.text) / 2
-        x, y, likes = one.places[np.argsort(one.places[:, 2], kind="stable")].T
+        points, owner = np.ascontiguousarray(points[by_x]), owner[by_x]
+        places = np.concatenate([np.empty((0, 3)), *(one.places for one in asked)])
+        first = np.cumsum([0, *(len(one.places) for one in asked)])
+        half = np.repeat([label_width(one.text) / 2 for one in asked], np.diff(first))
+        x, y, likes = places[:, 0], places[:, 1], places[:, 2]
         boxes = np.column_stack([x - half, y - ASCENT, x + half, y + DESCENT])
-        best, lowest = 0, np.inf
-        for first in range(0, len(boxes) if one.text else 0, _AT_ONCE):
-            if likes[first] >= lowest:  # Curves under the remaining places can only add cost.
-                break
-            some = slice(first, first + _AT_ONCE)
-            prices = likes[some] + self._harm(boxes[some], points, own)
-            place = int(np.argmin(prices))
-            if prices[place] < lowest:
-                best, lowest = first + place, float(prices[place])
-        box: Box = tuple(boxes[best].tolist())
-        if np.isfinite(lowest):
-            self.keep_free(box)
-        middle, base = (box[0] + box[2]) / 2, box[3] - DESCENT
-        tucked = bool(one.text) and not np.isfinite(lowest)
-        return Stand(middle, base, box, tucked, clear=not one.text or lowest < CLEAR)
-
-    def _harm(self, boxes: Floats, points: Floats, own: NDArray[np.bool_]) -> Floats:
-        """The cost of what lies under boxes: infinite for a state or another label."""
-        left, top, right, bottom = boxes.T[:, :, None]
-        x, y, r = self._nodes.T
-        dx, dy = _apart(left, right, x), _apart(top, bottom, y)
-        hard = (dx * dx + dy * dy < (r + _BESIDE) ** 2).any(axis=1)
-        across = np.minimum(right, self._taken[:, 2]) > np.maximum(left, self._taken[:, 0])
-        down = np.minimum(bottom, self._taken[:, 3]) > np.maximum(top, self._taken[:, 1])
-        hard |= (across & down).any(axis=1)
-        reach = np.array([left.min() - 2 * _NEAR, right.max() + 2 * _NEAR])
-        some = slice(*np.searchsorted(points[:, 0], reach))
-        x, y, mine = points[some, 0], points[some, 1], own[some]
-        dx = _apart(left - _AROUND, right + _AROUND, x)
-        dy = _apart(top - _AROUND, bottom + _AROUND, y)
-        away = np.sqrt(dx * dx + dy * dy)
-        touched = away == 0.0
-        on_mine, on_theirs = touched[:, mine].sum(axis=1), touched[:, ~mine].sum(axis=1)
-        to_mine = away[:, mine].min(axis=1, initial=_NEAR)
-        to_theirs = away[:, ~mine].min(axis=1, initial=_NEAR)
-        harm = np.where(on_mine > 0, _OWN_ARC + 0.1 * on_mine, 0.0)
-        astray = (to_theirs < to_mine) | (to_mine >= _NEAR)
-        harm += np.where(
-            on_theirs > 0, _OTHER_ARC + on_theirs, astray * (_ASTRAY + 0.2 * (to_mine - to_theirs))
+        ranked = np.lexsort((likes, np.repeat(np.arange(len(asked)), np.diff(first))))
+        boxes, prices = boxes[ranked], likes[ranked]
+        named = np.array([k for k, one in enumerate(asked) if one.text], np.int64)
+        kept = len(self._taken)
+        taken = np.concatenate([self._taken, np.zeros((len(asked), 4))])
+        chosen = np.full(len(asked), -1, np.int64)
+        priced = first[:-1].copy()
+        _choose(
+            named, first, boxes, prices, priced, taken, kept, chosen, points, owner, self._nodes
         )
-        return np.where(hard, np.inf, harm)
+        self._taken = taken[[*range(kept), *(kept + k for k in np.flatnonzero(chosen >= 0))]]
+        stands: dict[str, Stand] = {}
+        for k, one in enumerate(asked):
+            best = int(chosen[k])
+            if best < 0:
+                best = int(first[k] + np.argmin(prices[first[k] : first[k + 1]]))
+            left, top, right, bottom = cast("list[float]", boxes[best].tolist())
+            stands[one.id] = Stand(
+                (left + right) / 2,
+                bottom - DESCENT,
+                (left, top, right, bottom),
+                tucked=bool(one.text and chosen[k] < 0),
+                clear=not one.text or float(prices[best]) < CLEAR,
+            )
+        return stands
 
 
-def _apart(low: Floats, high: Floats, value: Floats) -> Floats:
-    """The distances of values from ranges: 0 inside."""
-    return np.maximum(np.maximum(low - value, value - high), 0.0)
+@jit
+def _choose(
+    order: NDArray[np.int64],
+    first: NDArray[np.int64],
+    boxes: Floats,
+    prices: Floats,
+    priced: NDArray[np.int64],
+    taken: Floats,
+    kept: int,
+    chosen: NDArray[np.int64],
+    points: Floats,
+    owner: NDArray[np.int64],
+    nodes: Floats,
+) -> None:
+    """Choose a place for each label, and then better ones for those that are not clear.
+
+    Args:
+        boxes, prices: The boxes of all places and their costs, cheapest first for each label; the
+            costs of what lies under the boxes are added in place.
+        priced: The first place of each label whose full cost is not yet known; changed.
+        taken: The boxes that are not free: ``kept`` others, then one for each label; changed.
+        chosen: The place of each label, -1 for none; changed.
+        points, owner, nodes: See `_harm`.
+    """
+    for k in order:
+        lowest, best = _HARD, -1
+        for place in range(first[k], first[k + 1]):
+            if prices[place] >= lowest:  # Curves under the remaining places can only add cost.
+                break
+            most = lowest - prices[place]
+            prices[place] += _harm(boxes[place], points, owner, k, nodes, most)
+            priced[k] = place + 1
+            if prices[place] < lowest and _holder(boxes[place], taken, -1) == -1:
+                lowest, best = prices[place], place
+        if best >= 0:
+            taken[kept + k], chosen[k] = boxes[best], best
+    for _ in range(_ROUNDS):
+        moved = False
+        for k in order:
+            now = prices[chosen[k]] if chosen[k] >= 0 else _HARD
+            if now < CLEAR:
+                continue
+            for place in range(first[k], priced[k]):
+                if prices[place] >= now - 1.0:
+                    continue
+                holder = _holder(boxes[place], taken, kept + k)
+                if holder == -1:
+                    taken[kept + k], chosen[k], now = boxes[place], place, prices[place]
+                    moved = True
+                    continue
+                other = holder - kept
+                if other < 0 or prices[place] >= CLEAR:  # No label holds it, or several do.
+                    continue
+                mine, theirs = taken[kept + k].copy(), taken[holder].copy()
+                taken[kept + k] = boxes[place]
+                best = -1
+                for turn in range(first[other], first[other + 1]):
+                    if turn == priced[other]:
+                        prices[turn] += _harm(boxes[turn], points, owner, other, nodes, CLEAR)
+                        priced[other] = turn + 1
+                    if prices[turn] < CLEAR and _holder(boxes[turn], taken, holder) == -1:
+                        best = turn
+                        break
+                if best >= 0:
+                    chosen[k], chosen[other], taken[holder] = place, best, boxes[best]
+                    moved = True
+                    break
+                taken[kept + k], taken[holder] = mine, theirs
+        if not moved:
+            break
+
+
+@jit
+def _holder(box: Floats, taken: Floats, without: int) -> int:
+    """The one box that overlaps a box: -1 if there is none, -2 if there are several."""
+    holder = -1
+    for n in range(len(taken)):
+        if (
+            n != without
+            and min(box[2], taken[n, 2]) > max(box[0], taken[n, 0])
+            and min(box[3], taken[n, 3]) > max(box[1], taken[n, 1])
+        ):
+            if holder != -1:
+                return -2
+            holder = n
+    return holder
+
+
+@jit
+def _harm(
+    box: Floats, points: Floats, owner: NDArray[np.int64], own: int, nodes: Floats, most: float
+) -> float:
+    """The cost of the curves and the states under a box."""
+    for n in range(len(nodes)):
+        x, y, r = nodes[n, 0], nodes[n, 1], nodes[n, 2] + _BESIDE
+        dx = max(box[0] - x, x - box[2], 0.0)
+        dy = max(box[1] - y, y - box[3], 0.0)
+        if dx * dx + dy * dy < r * r:
+            return 2 * _HARD
+    left, top = box[0] - _AROUND, box[1] - _AROUND
+    right, bottom = box[2] + _AROUND, box[3] + _AROUND
+    mine = theirs = 0
+    away_mine = away_theirs = _NEAR**2
+    begin, end = 0, len(points)
+    while begin < end:
+        middle = (begin + end) // 2
+        if points[middle, 0] < left - _NEAR:
+            begin = middle + 1
+        else:
+            end = middle
+    for n in range(begin, len(points)):
+        x, y = points[n, 0], points[n, 1]
+        if x > right + _NEAR:
+            break
+        dy = max(top - y, y - bottom, 0.0)
+        if dy >= _NEAR:
+            continue
+        dx = max(left - x, x - right, 0.0)
+        away = dx * dx + dy * dy
+        if owner[n] == own:
+            mine += away == 0.0
+            away_mine = min(away_mine, away)
+        else:
+            away_theirs = min(away_theirs, away)
+            if away == 0.0:
+                theirs += 1
+                if _OTHER_ARC + theirs > most:
+                    break
+    harm = 0.0
+    if mine:
+        harm += _OWN_ARC + 0.1 * mine
+    if theirs:
+        harm += _OTHER_ARC + theirs
+    elif away_theirs < away_mine or away_mine >= _NEAR**2:
+        harm += _ASTRAY + 0.2 * (math.sqrt(away_mine) - math.sqrt(away_theirs))
+    return harm
