@@ -150,8 +150,7 @@ class Results:
         """
         for piece in self._pieces:
             # The list, the loop and `getrefcount` each hold a reference. A tensor made of the block
-            # holds
-            # one as long as any view of the tensor lives.
+            # holds one as long as any view of the tensor lives.
             free = getrefcount(piece) <= _OWN_REFERENCES
             if free and piece.shape == shape and piece.dtype == kind:
                 return piece

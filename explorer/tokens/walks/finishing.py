@@ -84,8 +84,7 @@ class Finishing:
         if letters_stand and machine.reads_letters:
             at_hand = at_hand.copy()
             at_hand[LETTER:] = True
-        # Every state of a byte machine can finish, so with all bytes at hand the answer is always
-        # yes.
+        # Every state of a byte machine can finish, so with all bytes at hand the answer is yes.
         # Where the ends of tokens count, one-byte tokens may be shorter than the tokens required.
         over_tokens = machine.over_tokens
         self.all_finish = not over_tokens and bool(at_hand.all() or at_hand[machine.read].all())
