@@ -13,8 +13,9 @@ Cost: a row of 4 bytes per class of bytes and state; 100,000 characters of Engli
 Items in their order, with a delimiter between them, would have 2^n words if they were written out.
 As an automaton they are small: after item k and a delimiter, the first letters of an item decide
 which of the items after k are still possible, and of those with the same beginning only the first
-one that is left matters, because a text that takes it can take all that follow. So a state is a beginning of an item and the number of the first item from
-there on that begins so: as many states as the items have bytes, together, and the delimiters.
+one that is left matters, because a text that takes it can take all that follow. So a state is a
+beginning of an item and the number of the first item from there on that begins so: as many states
+as the items have bytes, together, and the delimiters.
 
 Items that are delimiters, or that go on with one, are read either way: the subset construction
 takes the union. An item that is given twice may be taken twice.
