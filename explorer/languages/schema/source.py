@@ -81,7 +81,7 @@ from explorer.languages.schema.values.spelled import JsonTexts
 from explorer.languages.sources.registry import kind_of, register
 from explorer.languages.types.schema import is_type, type_name
 
-LIMITS_OF_REASONS: Final = Budget(states=100_000, seconds=5)
+LIMITS_OF_REASONS: Final = Budget(states=100_000, seconds=3)
 """The budget of the machine of a schema without one of its keywords."""
 
 LIMITS_OF_CONFLICTS: Final = Budget(states=100_000, seconds=10)

@@ -41,6 +41,10 @@ MOST_MACHINES: Final = 200
 """The most machines that are kept for the next questions about one schema."""
 MOST_NAMED: Final = 3
 """The most keywords that are named where each of them decides alone."""
+LARGE: Final = 60
+"""The number of subschemas from which a search looks at those first that the text comes to."""
+MOST_TRIED: Final = 16
+"""The most keywords of a place that are tried one by one although all together do not decide."""
 DEEPEST: Final = 8
 """The deepest nesting for which a machine without a stack is made."""
 FEW: Final = 2
@@ -179,8 +183,10 @@ class Deciding:
         self._root = root
         self._options = options
         self._machine_of = machine_of
-        self._machines: OrderedDict[Lifted, tuple[ByteMachine, list[tuple[bytes, int]]] | None]
-        self._machines = OrderedDict()
+        self._machines: OrderedDict[
+            tuple[frozenset[str] | None, Lifted], tuple[ByteMachine, list[tuple[bytes, int]]] | None
+        ] = OrderedDict()
+        self._names: frozenset[str] | None = None
         self._since = thread_time()
 
     def begin(self) -> None:
@@ -233,12 +239,13 @@ class Deciding:
             # A stack is made at once, but this is discovered as far as the text goes.
             limits = ("free_depth", deepest), ("max_depth", deepest), ("recursion", "unroll")
             lifted = lifted.also(Lifted(options=limits))
-        if lifted not in self._machines:
-            self._machines[lifted] = self._made(lifted)
+        key = self._names, lifted
+        if key not in self._machines:
+            self._machines[key] = self._made(lifted)
             if len(self._machines) > MOST_MACHINES:
                 self._machines.popitem(last=False)
-        self._machines.move_to_end(lifted)
-        known = self._machines[lifted]
+        self._machines.move_to_end(key)
+        known = self._machines[key]
         if known is None:
             return None
         machine, last = known
@@ -249,7 +256,7 @@ class Deciding:
                     break
                 state = machine.step(state, byte)
         except UnsupportedSchema:  # A keyword that the text comes to is refused.
-            self._machines[lifted] = None
+            self._machines[key] = None
             return None
         if state != NO_ARC:
             last[:] = [(text, state)]
@@ -257,13 +264,23 @@ class Deciding:
 
     def _made(self, lifted: Lifted) -> tuple[ByteMachine, list[tuple[bytes, int]]] | None:
         try:
-            schema = schema_without(self.schema, lifted.pointers)
+            schema = schema_without(self._near, lifted.pointers)
             options = freer(self._options, dict(lifted.options))
             return self._machine_of(schema, options), []
         except BudgetExceeded:
-            raise
+            if ("property_order", "any") not in lifted.options:
+                raise
+            self.begin()  # Any order of many members may be too much; the rest still decides.
+            return None
         except ExplorerError:
             return None
+
+    @property
+    def _near(self) -> Schema:
+        """The schema; while a large one is searched, without what the text does not come to."""
+        if self._names is None:
+            return self.schema
+        return cast("Schema", _met(self.schema, self._names))
 
     # Candidates.
 
@@ -271,6 +288,11 @@ class Deciding:
     def _pointers(self) -> dict[int, str]:
         """The pointer of each subschema of the schema itself, by identity."""
         return {id(part): pointer for pointer, part, _ in reversed([*every_part(self.schema)])}
+
+    @cached_property
+    def _leads_into_choices(self) -> bool:
+        keywords = {keyword for _, here, _ in every_part(self.schema) for keyword in here}
+        return not (_REFUSING.isdisjoint(keywords) or _REFERENCES.isdisjoint(keywords))
 
     @cached_property
     def _sets(self) -> ValueSets:
@@ -332,11 +354,35 @@ class Deciding:
     def deciding(self, asked: Question) -> list[Lifted]:
         """The parts that decide: each of them is enough, taken away, for a text to go on.
 
+        A large schema is searched without the values that the text does not come to, and what is
+        found there is tested on all of it.
+
         Raises:
             BudgetExceeded: The time is up.
         """
+        if len(self._pointers) >= LARGE:
+            self._names = _names(asked.longer)
+            try:
+                nearby = [] if self.passes(Lifted(), asked) else self._search(asked)
+            finally:
+                self._names = None
+            self.begin()
+            if nearby and all(self._decides(lifted, asked) for lifted in nearby):
+                return nearby
+        return self._search(asked)
+
+    def _decides(self, lifted: Lifted, asked: Question) -> bool:
+        """Whether a set is enough, and no smaller one."""
+        parts = [Lifted((each,)) for each in lifted.pointers]
+        parts += [Lifted(options=(each,)) for each in lifted.options]
+        fewer = [_all(each for each in parts if each != part) for part in parts]
+        return self.passes(lifted, asked) and not (
+            len(parts) > 1 and any(self.passes(less, asked) for less in fewer)
+        )
+
+    def _search(self, asked: Question) -> list[Lifted]:
         if spot_of(asked.text).outline in (b"[", b"{"):  # What is open here may be too deep.
-            for lifted in self._depths():
+            for lifted in self._depths(asked):
                 if self.passes(lifted, asked):
                     return [lifted]
         for name in ("whitespace", "escapes"):
@@ -346,11 +392,12 @@ class Deciding:
         levels = self._levels(asked)
         for alone, _ in levels:
             if enough := self._each(alone, asked)[:MOST_NAMED]:
-                return enough + self._order(asked)
+                about = _ABOUT.get(enough[0].pointers[0].rpartition("/")[2], "object")
+                return enough + (self._order(asked) if about == "object" else [])
         if order := self._order(asked):
             return order
         if any(byte in b"[{" for byte in asked.offer):
-            for lifted in self._depths():
+            for lifted in self._depths(asked):
                 if self.passes(lifted, asked):
                     return [lifted]
         few = self._together(self._more([(alone, []) for alone, _ in levels]), asked)
@@ -359,12 +406,14 @@ class Deciding:
         for _, holding in levels:
             if enough := self._each(holding, asked)[:1]:
                 return [self._smaller(enough[0], asked)]
-        return few or self._together(self._all_more(levels), asked)
+        return few or self._together(self._all_more(levels, asked), asked)
 
     def _each(self, pointers: list[str], asked: Question) -> list[Lifted]:
         """A keyword that is enough, taken away, and others of its name: as in several branches."""
         plain = [pointer for pointer in pointers if not _may_refuse(pointer)]
-        if len(plain) > 2 and not self.passes(_all(Lifted((each,)) for each in plain), asked):
+        together = len(plain) <= 2 or self.passes(_all(Lifted((each,)) for each in plain), asked)
+        # A reference may lead into a choice, which may refuse what several of its branches take.
+        if not together and (not self._leads_into_choices or len(pointers) > MOST_TRIED):
             pointers = [pointer for pointer in pointers if _may_refuse(pointer)]
         enough: list[str] = []
         for pointer in pointers:
@@ -398,10 +447,11 @@ class Deciding:
         lifted = Lifted(options=(("property_order", "any"),))
         return [lifted] if self.passes(lifted, asked) else []
 
-    def _depths(self) -> Iterator[Lifted]:
-        """The limits of depth, each one higher, and none at all."""
+    def _depths(self, asked: Question) -> Iterator[Lifted]:
+        """The limits of depth, each as high as is needed, and none at all."""
         if not self._on_stack:
-            yield Lifted(options=(("free_depth", self._options.free_depth + 1),))
+            deep = max(self._options.free_depth + 1, min(_depth(asked.longer), DEEPEST))
+            yield Lifted(options=(("free_depth", deep),))
             yield Lifted(options=(("max_depth", self._options.depth.recursion + 1),))
             yield Lifted(options=(("recursion", "stack"),))
 
@@ -429,12 +479,12 @@ class Deciding:
             if plain := [Lifted((pointer,)) for pointer in alone if not _may_refuse(pointer)]:
                 yield plain
 
-    def _all_more(self, levels: list[_Level]) -> Iterator[list[Lifted]]:
+    def _all_more(self, levels: list[_Level], asked: Question) -> Iterator[list[Lifted]]:
         """All keywords, those on the way to the place first."""
         yield [Lifted((pointer,)) for alone, _ in levels for pointer in alone]
         yield [Lifted((pointer,)) for _, holding in levels for pointer in holding]
         yield [Lifted((pointer,)) for pointer in dict.fromkeys(_every_keyword(self.schema))]
-        yield [Lifted(options=(("recursion", "stack"),))]
+        yield from ([each] for each in self._depths(asked))
 
     def _by_halves(
         self, base: list[Lifted], is_new: bool, items: list[Lifted], asked: Question
@@ -477,11 +527,43 @@ class Deciding:
 
     def _fewest(self, lifted: Lifted, asked: Question) -> Lifted:
         """The same without what is not needed."""
-        for pointer in lifted.pointers:
-            fewer = tuple(other for other in lifted.pointers if other != pointer)
-            if (fewer or lifted.options) and self.passes(Lifted(fewer, lifted.options), asked):
-                return self._fewest(Lifted(fewer, lifted.options), asked)
+        parts = [Lifted((each,)) for each in lifted.pointers]
+        parts += [Lifted(options=(each,)) for each in lifted.options]
+        for part in parts if len(parts) > 1 else ():
+            fewer = _all(each for each in parts if each != part)
+            if self.passes(fewer, asked):
+                return self._fewest(fewer, asked)
         return lifted
+
+
+def _names(text: bytes) -> frozenset[str]:
+    """The names of members in the beginning of a JSON text."""
+    return frozenset(
+        stack[-1].key
+        for _, _, stack in tokens(text.decode(errors="replace"))
+        if stack and stack[-1].is_object
+    )
+
+
+def _met(schema: Any, names: frozenset[str]) -> Any:
+    """A schema in which the properties that no text of these names comes to have any value."""
+    if not isinstance(schema, dict):
+        return schema
+    here = cast("dict[str, Any]", schema)
+    made = dict(here)
+    for path, part in parts_of(here):
+        keyword, *below = path
+        if keyword == "properties":
+            new = _met(part, names) if below[0] in names else True
+        else:
+            new = _met(part, names)
+        if not below:
+            made[keyword] = new
+        else:
+            if made[keyword] is here[keyword]:
+                made[keyword] = here[keyword].copy()
+            made[keyword][below[0]] = new
+    return made
 
 
 def _depth(text: bytes) -> int:

@@ -157,11 +157,11 @@ class ReasonSearch:
         return [self._reason(lifted, around, asked) for lifted in deciding]
 
     def _reason(self, lifted: Lifted, around: tuple[str, ...], asked: Question) -> Reason:
+        written = {"whitespace": space_option(self._options), "recursion": "the limits of depth"}
         options = tuple(
-            space_option(self._options) if name == "whitespace"
-            else f"{name}={json.dumps(getattr(self._options, name))}"
+            written.get(name, f"{name}={json.dumps(getattr(self._options, name))}")
             for name, _ in lifted.options
-        )  # fmt: skip
+        )
         alone = len(lifted.pointers) + len(options) == 1
         clause = self._clause(lifted, asked) if alone or not options else ""
         return Reason(lifted, around, clause, options, asked)
