@@ -327,7 +327,7 @@ def asked_of_grammars(draw: random.Random, count: int = PER_SOURCE) -> Iterator[
 
     def widened(start: int, end: int) -> Constraint:
         anything = '" anything "' if grammar.count('"', 0, start) % 2 else "anything"
-        text = f"{grammar[:start]}{anything}{grammar[end:]}\nanything ::= ([^\\x01] | \"\\x01\")*\n"
+        text = f'{grammar[:start]}{anything}{grammar[end:]}\nanything ::= ([^\\x01] | "\\x01")*\n'
         return explorer.grammar(text, syntax="gbnf", ambiguous=True)
 
     def judge(why: Explanation, text: bytes, ends: bool) -> Judged:
