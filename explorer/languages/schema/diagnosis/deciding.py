@@ -23,15 +23,25 @@ from typing import Any, Final, NamedTuple, Protocol, cast
 from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded, ExplorerError, UnsupportedSchema
+from explorer.languages.schema.diagnosis.keywords import (
+    REFERENCES,
+    REFUSING,
+    every_keyword,
+    keywords_inside,
+    keywords_of,
+    may_refuse,
+    schema_met,
+    schema_without,
+    value_at,
+    with_value,
+)
 from explorer.languages.schema.options import SchemaOptions
 from explorer.languages.schema.reading.subschemas import (
-    WELL_FORMED,
     Schema,
     Subschema,
     every_part,
-    parts_of,
 )
-from explorer.languages.schema.reading.text import pointer_to, spot_of, tokens
+from explorer.languages.schema.reading.text import spot_of, tokens
 from explorer.languages.schema.values.places import Site
 from explorer.languages.schema.values.sets import ValueSets
 
@@ -53,8 +63,6 @@ MOST_SPOTS: Final = 24
 """The most bytes of an offer at which the place is looked at."""
 MOST_INSIDE: Final = 100
 """The most keywords inside of a named one that are tried one by one in its place."""
-
-_CONSTRAINING: Final = WELL_FORMED.keys() | {"const", "exclusiveMinimum", "exclusiveMaximum"}
 
 
 Step = tuple[str, object]
@@ -85,8 +93,6 @@ _KINDS: Final = {
     **{bytes((byte,)): ("number",) for byte in b"-0123456789"},
 }  # fmt: skip
 """The type of a value by its first byte."""
-
-_REFERENCES: Final = frozenset(("$ref", "$dynamicRef", "$recursiveRef"))
 
 
 class Lifted(NamedTuple):
@@ -280,7 +286,7 @@ class Deciding:
         """The schema; while a large one is searched, without what the text does not come to."""
         if self._names is None:
             return self.schema
-        return cast("Schema", _met(self.schema, self._names))
+        return cast("Schema", schema_met(self.schema, self._names))
 
     # Candidates.
 
@@ -292,7 +298,7 @@ class Deciding:
     @cached_property
     def _leads_into_choices(self) -> bool:
         keywords = {keyword for _, here, _ in every_part(self.schema) for keyword in here}
-        return not (_REFUSING.isdisjoint(keywords) or _REFERENCES.isdisjoint(keywords))
+        return not (REFUSING.isdisjoint(keywords) or REFERENCES.isdisjoint(keywords))
 
     @cached_property
     def _sets(self) -> ValueSets:
@@ -347,7 +353,7 @@ class Deciding:
         for pointer in self.pointers_at(site):
             here = value_at(self.schema, pointer)
             if isinstance(here, dict):
-                yield from _keywords_of(cast("dict[str, Any]", here), pointer)
+                yield from keywords_of(cast("dict[str, Any]", here), pointer)
 
     # The search.
 
@@ -410,11 +416,11 @@ class Deciding:
 
     def _each(self, pointers: list[str], asked: Question) -> list[Lifted]:
         """A keyword that is enough, taken away, and others of its name: as in several branches."""
-        plain = [pointer for pointer in pointers if not _may_refuse(pointer)]
+        plain = [pointer for pointer in pointers if not may_refuse(pointer)]
         together = len(plain) <= 2 or self.passes(_all(Lifted((each,)) for each in plain), asked)
         # A reference may lead into a choice, which may refuse what several of its branches take.
         if not together and (not self._leads_into_choices or len(pointers) > MOST_TRIED):
-            pointers = [pointer for pointer in pointers if _may_refuse(pointer)]
+            pointers = [pointer for pointer in pointers if may_refuse(pointer)]
         enough: list[str] = []
         for pointer in pointers:
             name, branches = pointer.rpartition("/")[2], "/anyOf/" in pointer
@@ -476,14 +482,14 @@ class Deciding:
     def _more(self, levels: list[_Level]) -> Iterator[list[Lifted]]:
         """More and more keywords that may decide together, the innermost first."""
         for alone, _ in levels:
-            if plain := [Lifted((pointer,)) for pointer in alone if not _may_refuse(pointer)]:
+            if plain := [Lifted((pointer,)) for pointer in alone if not may_refuse(pointer)]:
                 yield plain
 
     def _all_more(self, levels: list[_Level], asked: Question) -> Iterator[list[Lifted]]:
         """All keywords, those on the way to the place first."""
         yield [Lifted((pointer,)) for alone, _ in levels for pointer in alone]
         yield [Lifted((pointer,)) for _, holding in levels for pointer in holding]
-        yield [Lifted((pointer,)) for pointer in dict.fromkeys(_every_keyword(self.schema))]
+        yield [Lifted((pointer,)) for pointer in dict.fromkeys(every_keyword(self.schema))]
         yield from ([each] for each in self._depths(asked))
 
     def _by_halves(
@@ -503,9 +509,9 @@ class Deciding:
         """The same with the smallest keywords inside of those that are enough in their place."""
         for pointer in lifted.pointers:
             others = tuple(other for other in lifted.pointers if other != pointer)
-            below = list(_inside(self.schema, pointer))
-            plain = [each for each in below if not _may_refuse(each)]
-            tricky = [each for each in below if _may_refuse(each)][:MOST_INSIDE]
+            below = list(keywords_inside(self.schema, pointer))
+            plain = [each for each in below if not may_refuse(each)]
+            tricky = [each for each in below if may_refuse(each)][:MOST_INSIDE]
             for inner in self._one_of(plain, others, lifted.options, asked) or tricky:
                 smaller = Lifted((*others, inner), lifted.options)
                 if self.passes(smaller, asked):
@@ -545,27 +551,6 @@ def _names(text: bytes) -> frozenset[str]:
     )
 
 
-def _met(schema: Any, names: frozenset[str]) -> Any:
-    """A schema in which the properties that no text of these names comes to have any value."""
-    if not isinstance(schema, dict):
-        return schema
-    here = cast("dict[str, Any]", schema)
-    made = dict(here)
-    for path, part in parts_of(here):
-        keyword, *below = path
-        if keyword == "properties":
-            new = _met(part, names) if below[0] in names else True
-        else:
-            new = _met(part, names)
-        if not below:
-            made[keyword] = new
-        else:
-            if made[keyword] is here[keyword]:
-                made[keyword] = here[keyword].copy()
-            made[keyword][below[0]] = new
-    return made
-
-
 def _depth(text: bytes) -> int:
     """The depth to which arrays and objects nest in the beginning of a JSON text."""
     return max((len(stack) for _, _, stack in tokens(text.decode(errors="replace"))), default=0)
@@ -576,127 +561,3 @@ def _all(parts: Iterable[Lifted]) -> Lifted:
     for part in parts:
         together = together.also(part)
     return Lifted(tuple(sorted(together.pointers)), tuple(sorted(together.options)))
-
-
-def _keywords_of(here: dict[str, Any], pointer: str) -> Iterator[tuple[str, str, bool]]:
-    """The keywords of a subschema: the name, the pointer, and whether it holds subschemas.
-
-    A subschema ``false`` inside of one that holds some counts as a keyword, and so do those of
-    ``propertyNames``, which are about the same text.
-    """
-    parts: dict[str, list[tuple[tuple[str | int, ...], Schema]]] = {}
-    for path, part in parts_of(here):
-        parts.setdefault(path[0], []).append((path, part))
-    for keyword in here:
-        below = pointer + pointer_to(keyword)
-        if keyword not in _CONSTRAINING:
-            continue
-        held = parts.get(keyword, [])
-        if keyword == "propertyNames" and isinstance(here[keyword], dict):
-            inside = _inside(here, pointer_to(keyword), pointer)
-            yield from ((keyword, inner, False) for inner in inside)
-        for path, part in held:
-            if part is False and len(path) > 1:
-                yield keyword, pointer + pointer_to(*path), False
-        holds = any(isinstance(part, dict) or len(path) > 1 for path, part in held)
-        yield keyword, below, holds or keyword in _REFERENCES
-
-
-_REFUSING: Final = frozenset(("not", "if", "oneOf", "contains"))
-
-
-def _may_refuse(pointer: str) -> bool:
-    """Whether fewer texts may be taken without a keyword, because of one that it is inside of."""
-    return not _REFUSING.isdisjoint(pointer.split("/")[:-1])
-
-
-def _every_keyword(schema: Schema) -> Iterator[str]:
-    """The pointers of all keywords of a schema, the inner ones first."""
-    for pointer, here, _ in reversed([*every_part(schema)]):
-        yield from (below for _, below, _ in _keywords_of(here, pointer))
-
-
-def _inside(schema: Schema, pointer: str, before: str = "") -> Iterator[str]:
-    """The pointers of the keywords inside of the keyword at a pointer, the inner ones first."""
-    held = value_at(schema, pointer)
-    keyword = pointer.rpartition("/")[2]
-    if isinstance(held, list | dict):
-        around: dict[str, Any] = {keyword: held}
-        inner: list[tuple[str, dict[str, Any]]] = []
-        for path, part in parts_of(around):
-            if isinstance(part, dict):
-                start = before + pointer + pointer_to(*path[1:])
-                inner += [(start + below, here) for below, here, _ in every_part(part)]
-        for below, here in reversed(inner):
-            yield from (each for _, each, _ in _keywords_of(here, below))
-
-
-def schema_without(schema: Schema, pointers: Iterable[str]) -> Schema:
-    """A schema without the keywords at some JSON Pointers; one of a list becomes ``true``.
-
-    Only what lies on the way is copied.
-
-    Example:
-        >>> schema_without({"items": {"minimum": 1, "maximum": 2}}, ["/items/minimum"])
-        {'items': {'maximum': 2}}
-    """
-    tree: dict[str, Any] = {}
-    for pointer in sorted(pointers, key=len, reverse=True):  # The outer one wins.
-        *around, last = _steps(pointer)
-        here = tree
-        for step in around:
-            here = here.setdefault(step, {})
-        here[last] = {}
-    return _less(schema, tree) if tree else schema
-
-
-def _less(value: Any, gone: dict[str, Any]) -> Any:
-    if isinstance(value, list):
-        items = cast("list[Any]", value)
-        return [
-            item if str(k) not in gone
-            else True if not gone[str(k)] else _less(item, gone[str(k)])
-            for k, item in enumerate(items)
-        ]  # fmt: skip
-    if not isinstance(value, dict):
-        return value
-    members = cast("dict[str, Any]", value)
-    return {
-        name: part if name not in gone else _less(part, gone[name])
-        for name, part in members.items()
-        if gone.get(name) != {}
-    }
-
-
-def _steps(pointer: str) -> list[str]:
-    return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
-
-
-def value_at(schema: object, pointer: str) -> object:
-    """The value at a JSON Pointer; ``None`` if there is none."""
-    for step in _steps(pointer):
-        if isinstance(schema, list):
-            items = cast("list[object]", schema)
-            schema = items[int(step)] if step.isdigit() and int(step) < len(items) else None
-        elif isinstance(schema, dict):
-            schema = cast("dict[str, object]", schema).get(step)
-        else:
-            return None
-    return schema
-
-
-def with_value(schema: Schema, pointer: str, value: object) -> Schema:
-    """The schema with another value at a JSON Pointer."""
-    return cast("Schema", _put(schema, _steps(pointer), value))
-
-
-def _put(value: Any, steps: list[str], new: object) -> Any:
-    """A value with another one at a path, copied on the way."""
-    if not steps:
-        return new
-    step, *rest = steps
-    if isinstance(value, list):
-        items = cast("list[Any]", value)
-        return [_put(each, rest, new) if str(k) == step else each for k, each in enumerate(items)]
-    members = cast("dict[str, Any]", value)
-    return {**members, step: _put(members[step], rest, new)}

@@ -16,7 +16,8 @@ from typing import Final, cast
 from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.automata.tree.nodes import Offered
 from explorer.errors import BudgetExceeded, ExplorerError
-from explorer.languages.schema.diagnosis.deciding import FEW, Deciding, Lifted, Question, value_at
+from explorer.languages.schema.diagnosis.deciding import FEW, Deciding, Lifted, Question
+from explorer.languages.schema.diagnosis.keywords import value_at
 from explorer.languages.schema.diagnosis.plain_json import (
     BLANK,
     LARGEST,

@@ -15,15 +15,8 @@ from typing import Final, NamedTuple, cast
 
 from explorer.automata.tree.changes import Change
 from explorer.automata.tree.nodes import Loop
-from explorer.languages.schema.diagnosis.deciding import (
-    Deciding,
-    Lifted,
-    Question,
-    freer,
-    schema_without,
-    value_at,
-    with_value,
-)
+from explorer.languages.schema.diagnosis.deciding import Deciding, Lifted, Question, freer
+from explorer.languages.schema.diagnosis.keywords import schema_without, value_at, with_value
 from explorer.languages.schema.diagnosis.plain_json import names_before, names_in
 from explorer.languages.schema.options import SchemaOptions
 from explorer.languages.schema.reading.subschemas import BY_NAME, Schema
