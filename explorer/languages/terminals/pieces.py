@@ -31,6 +31,7 @@ import numpy as np
 
 from explorer.automata.construction import operations
 from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
+from explorer.automata.tree.changes import NamedSpan
 from explorer.automata.tree.nodes import Deferred, Node
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter
@@ -120,12 +121,12 @@ def _substring_of(group: TerminalGroup) -> Node:
             "a text without characters has no substring but the empty one",
             "Write the text after the name: (?P<SUBSTRING_OF>some text).",
         )
-    here = ((group.start, group.end, group.name),)
+    here = (NamedSpan(group.start, group.end, group.name),)
     return Deferred(
         group.start,
         group.end,
         partial(substring_machine, text.text),
-        lambda *_: here,
+        lambda _text, _byte, _rest, _offered: here,
     )
 
 
@@ -217,11 +218,11 @@ def _subsequence_of(group: TerminalGroup) -> Node:
         if not item.text:
             raise group.bad("this item is empty", "Leave it out, or write its text.", item)
     texts = tuple(item.text for item in items)
-    here = ((group.start, group.end, group.name),)
+    here = (NamedSpan(group.start, group.end, group.name),)
     return Deferred(
         group.start, group.end,
         partial(subsequence_machine, texts, delimiter.text),
-        lambda *_: here,
+        lambda _text, _byte, _rest, _offered: here,
     )  # fmt: skip
 
 
