@@ -81,9 +81,9 @@ class EngineSchema(Source):
         rules = {**drawing.rules, _WHOLE: root}
         return Rules(0, len(self.schema), _WHOLE, rules, regular)
 
-    def parse(self, text: str) -> object:
+    def parse(self, data: bytes) -> object:
         """The value of a text."""
-        return value_of_json(text)
+        return value_of_json(data.decode())
 
     @property
     def space_remedy(self) -> str:

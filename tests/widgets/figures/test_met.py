@@ -47,6 +47,9 @@ class Pairs(WholeRows[tuple[int, int]]):
         a, b = self._met[state]
         return a == b > 0
 
+    def apart(self, meter: Meter) -> Pairs:
+        return Pairs()
+
     def sent(self) -> tuple[type[Pairs], tuple[()]]:
         return Pairs, ()
 
