@@ -8,8 +8,9 @@ from functools import lru_cache
 from typing import Final
 
 from explorer.automata.tree.nodes import Source
-from explorer.errors import ConstraintError
+from explorer.errors import ConstraintError, UnsupportedSchema
 from explorer.languages.constraint import Constraint
+from explorer.languages.engines.llguidance import NOT_DRAWN
 from explorer.languages.engines.source import ENGINES, EngineSchema
 from explorer.languages.schema.source import JsonSchema
 from explorer.vocabulary import Vocabulary
@@ -50,7 +51,12 @@ def _read(source: Source, engine: str) -> Source:
             options = source.options
             compact = options.whitespace == "compact" and options.whitespace_pattern is None
             made = EngineSchema(source.schema, engine, compact, options.whitespace_pattern)
-            made.remarks  # noqa: B018 - It is drawn here, so that its errors come here.
+            try:
+                made.remarks  # noqa: B018 - It is drawn here, so that its errors come here.
+            except UnsupportedSchema as error:
+                if error.keyword == NOT_DRAWN:
+                    return source
+                raise
             return made
         return source
     below = tuple(_read(child, engine) for child in source.children)

@@ -19,6 +19,7 @@ from explorer.languages.sources.registry import register
 
 ENGINES: Final[Mapping[str, tuple[str, str]]] = {
     "xgrammar": ("xgrammar", "XGrammarDrawing"),
+    "llguidance": ("llguidance", "LLGuidanceDrawing"),
     "outlines": ("outlines", "OutlinesDrawing"),
 }
 """The file and the class of each reading that is drawn."""

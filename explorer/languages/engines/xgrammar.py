@@ -99,6 +99,9 @@ class XGrammarDrawing(EngineDrawing):
         compact: Whether the server forbids free white space.
     """
 
+    separators = (", ", ": ")
+    """The comma and the colon where the server forbids free white space."""
+
     def __init__(self, text: str, *, compact: bool = False, blank: str | None = None) -> None:
         super().__init__(text, "xgrammar")
         del blank  # It follows no pattern of white space.
@@ -120,14 +123,14 @@ class XGrammarDrawing(EngineDrawing):
         """A comma with its white space."""
         pointer = self.head(pointer)
         if self.compact:
-            return self.text(", ", pointer)
+            return self.text(self.separators[0], pointer)
         return self.seq(self.blank(pointer), self.text(",", pointer), self.blank(pointer))
 
     def member(self, key: Node, value: Node, pointer: str) -> Node:
         """A member: a name, a colon and a value."""
         pointer = self.head(pointer)
         if self.compact:
-            return self.seq(key, self.text(": ", pointer), value)
+            return self.seq(key, self.text(self.separators[1], pointer), value)
         return self.seq(
             key, self.blank(pointer), self.text(":", pointer), self.blank(pointer), value
         )
@@ -166,7 +169,8 @@ class XGrammarDrawing(EngineDrawing):
         if "$ref" in part:
             return self._reference(part, pointer)
         if "const" in part:
-            return self.named(self.text(_json(part["const"]), f"{pointer}/const"), pointer, "const")
+            made = self._constant(part["const"], f"{pointer}/const")
+            return self.named(made, pointer, "const")
         if "enum" in part:
             return self._enum(part, pointer)
         for keyword in ("anyOf", "oneOf"):
@@ -208,6 +212,9 @@ class XGrammarDrawing(EngineDrawing):
         if set(part) - _ANNOTATIONS - {"$ref"}:
             self.remark(pointer, "It follows no keyword beside $ref.")
         return self.rule(place or "#", lambda: self.value(target, place, alone=False))
+
+    def _constant(self, value: Any, pointer: str) -> Node:
+        return self.text(_json(value), pointer)
 
     def _enum(self, part: Object, pointer: str) -> Node:
         values = part["enum"]
@@ -444,7 +451,7 @@ class XGrammarDrawing(EngineDrawing):
         listed = [
             self.named(
                 self.member(
-                    self.text(_json(name), f"{pointer}/properties/{_escaped(name)}"),
+                    self._constant(name, f"{pointer}/properties/{_escaped(name)}"),
                     self.value(each, f"{pointer}/properties/{_escaped(name)}"), pointer,
                 ), f"{pointer}/properties/{_escaped(name)}",
             ) for name, each in properties.items()

@@ -9,6 +9,7 @@ both allows alone, and they are counted by its name. Every other difference is p
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -79,7 +80,14 @@ class Wrapped:
     special_token_ids = (END, CONTROL)
 
     def __call__(self, text: Any) -> list[int]:
-        return list(text if isinstance(text, bytes) else text.encode())
+        """The longest tokens, from the left."""
+        data = text if isinstance(text, bytes) else text.encode()
+        tokens: list[int] = []
+        while data:
+            best = max((each for each in PIECES if data.startswith(each)), key=len)
+            tokens.append(PIECES.index(best))
+            data = data[len(best) :]
+        return tokens
 
 
 class LLGuidance:
@@ -247,9 +255,27 @@ class Difference:
     @property
     def is_forced(self) -> bool:
         """Whether a longer token that begins with this one is allowed in its place."""
-        return not self.theirs and any(
-            each.startswith(self.data) and each != self.data for each in self.allowed
+        longer = any(each.startswith(self.data) and each != self.data for each in self.allowed)
+        return not self.theirs and (longer or len(self.allowed) == 1)
+
+    @property
+    def is_60th_second(self) -> bool:
+        """Whether it begins the seconds of a time with a 6."""
+        is_time = '"format": "time"' in self.schema or '"format": "date-time"' in self.schema
+        return is_time and self.data.startswith(b"6") and self.written.endswith(b":")
+
+    @property
+    def is_bounded_number(self) -> bool:
+        """Whether it is in a number with bounds, whose zeros and minus are spelled otherwise."""
+        bounded = any(f'"{name}"' in self.schema for name in ("minimum", "maximum")) or (
+            "exclusiveM" in self.schema
         )
+        text = self.written + self.data
+        return bounded and re.search(rb"-?[0-9][0-9.]*[^0-9a-z.]*$", text) is not None
+
+
+def _is_drawn(source: Any) -> bool:
+    return source.kind == "engine_schema"
 
 
 def _is_text(read: Any, data: bytes) -> bool:
@@ -265,7 +291,12 @@ KNOWN: dict[str, tuple[tuple[str, Any], ...]] = {
         ("after a whole text", lambda asked: asked.past_a_text),
         ("no brackets around any value", lambda asked: "{}" in asked.schema),
     ),
-    "llguidance": (("forced tokens", lambda asked: asked.is_forced),),
+    "llguidance": (
+        ("forced tokens", lambda asked: asked.is_forced),
+        ("judged by JSON Schema itself", lambda asked: not _is_drawn(asked.read.source)),
+        ("zeros and minus of a bounded number", lambda asked: asked.is_bounded_number),
+        ("a 60th second at any time", lambda asked: asked.is_60th_second),
+    ),
 }
 
 
