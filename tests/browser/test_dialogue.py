@@ -118,6 +118,7 @@ def test_another_seed_and_sampling_again(notebook: Notebook, lab: Lab) -> None:
     root.get_by_role("button", name="Sample again").and_(root.locator(":disabled")).wait_for()
 
 
+@pytest.mark.long
 def test_the_keys_are_listed(toy: Locator, notebook: Notebook) -> None:
     assert toy.locator(".lmx-keylist").is_hidden()
     toy.focus()
@@ -152,6 +153,7 @@ both = Compare(None, explorer.regex("(foo)+d"), explorer.regex("foo(foo)?"))
 both"""
 
 
+@pytest.mark.long
 def test_a_side_of_a_comparison_is_edited_and_shows_its_machines(
     notebook: Notebook, lab: Lab
 ) -> None:

@@ -77,6 +77,7 @@ def test_notebook_7_loads_and_steps(notebook: Notebook, lab: Lab) -> None:
     shown(notebook, 1)
 
 
+@pytest.mark.long
 def test_voila_loads_and_steps(notebook: Notebook, lab: Lab) -> None:
     pytest.importorskip("voila", reason="voila is not installed")
     page = notebook.page

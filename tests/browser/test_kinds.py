@@ -141,6 +141,7 @@ def test_each_kind_has_a_text_of_its_own(notebook: Notebook, lab: Lab) -> None:
     quiet(notebook)
 
 
+@pytest.mark.long
 def test_the_end_of_the_prompt_that_was_taken_back_is_marked(notebook: Notebook, lab: Lab) -> None:
     notebook.open(lab.code("healed.ipynb", HEALED))
     assert notebook.run_all()

@@ -162,6 +162,7 @@ def pair_in_view(root: Locator) -> str:
     return pair
 
 
+@pytest.mark.long
 def test_slow_motion_lights_a_state_of_each_machine_and_their_pair(
     notebook: Notebook, lab: Lab
 ) -> None:
@@ -201,6 +202,7 @@ def test_slow_motion_lights_a_state_of_each_machine_and_their_pair(
     quiet(notebook)
 
 
+@pytest.mark.long
 def test_an_added_token_stays_until_it_is_taken_out(notebook: Notebook, lab: Lab) -> None:
     root = real(notebook, lab, "added", "[0-9]{4}-(0[1-9]|1[0-2])")
     inner = machine(root, "detokenizing_fst")

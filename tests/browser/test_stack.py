@@ -95,6 +95,7 @@ def test_a_step_pushes_and_pops(root: Locator) -> None:
     assert rules(root) == ["t", "e", "e", "e", "e", "root"]
 
 
+@pytest.mark.long
 def test_a_row_lights_its_rule_in_the_editor_by_keyboard(root: Locator) -> None:
     go_to(root, 2)
     stack, lit = root.locator(".lmx-stack"), root.locator(".behind .expect")

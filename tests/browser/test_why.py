@@ -224,6 +224,7 @@ def test_groups_filter_the_mask_and_the_bars(toy: Locator, notebook: Notebook) -
     quiet(notebook)
 
 
+@pytest.mark.long
 def test_a_greedy_trap_is_marked_at_its_position(night: Locator, notebook: Notebook) -> None:
     press(night, "to the end (End)")
     mark = night.locator('.lmx-trapmark[data-trap="0"]')
@@ -429,6 +430,7 @@ def test_of_a_schema_one_line_is_shown_and_the_editor_scrolls_to_it(
     quiet(notebook)
 
 
+@pytest.mark.long
 def test_words_and_signs_are_explained_on_demand_and_as_tooltips(toy: Locator) -> None:
     meanings = toy.locator(".lmx-meanings")
     meanings.locator("summary").click()
