@@ -11,11 +11,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Final, Literal
-
-import numpy as np
-from numpy.typing import NDArray
 
 RADIUS: Final = 15.0
 SMALL_RADIUS: Final = 12.0
@@ -102,7 +98,6 @@ class Wire:
     label: str
 
 
-_PIECE: Final = re.compile(r"[MLQC]([^MLQC]*)")
 _PAIR: Final = re.compile(r"(-?[\d.]+),(-?[\d.]+)")
 
 
@@ -117,35 +112,6 @@ def label_width(text: str) -> float:
         return len(text) * CHARACTER_WIDTH
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
     return (len(text) + wide) * CHARACTER_WIDTH
-
-
-def points_of(path: str, steps: int = 40) -> NDArray[np.float64]:
-    """Points along a curve.
-
-    Args:
-        path: SVG path data of one piece, as in `Routed`: a line, or a curve with one or two control
-            points; or several lines, and curves with one.
-
-    Returns:
-        Shape ``(n, 2)``.
-
-    Example:
-        >>> points_of("M0.0,0.0 L4.0,0.0", 2).tolist()
-        [[0.0, 0.0], [2.0, 0.0], [4.0, 0.0]]
-    """
-    t = (np.arange(steps + 1) / steps)[:, None]
-    pieces: list[NDArray[np.float64]] = []
-    last = np.zeros(2)
-    for numbers in _PIECE.findall(path):
-        corners = [np.array((float(x), float(y))) for x, y in _PAIR.findall(numbers)]
-        line: list[NDArray[np.float64]] = [
-            np.repeat(corner[None], steps + 1, 0) for corner in (last, *corners)
-        ]
-        while len(line) > 1:
-            line = [(1 - t) * one + t * two for one, two in pairwise(line)]
-        pieces.append(line[0])
-        last = corners[-1]
-    return np.concatenate(pieces[1:])
 
 
 def extent(points: Sequence[Point]) -> Box:
