@@ -10,7 +10,6 @@ from tests.evidence import few
 
 PARTS_WITH_TEXT = (
     ".lmx-head", ".lmx-group", ".lmx-part-reasons .total", ".lmx-traps", ".lmx-trap",
-    ".lmx-caption",
     ".lmx-time .chart", ".lmx-time svg", ".lmx-legend", ".lmx-why",
     ".lmx-act", ".lmx-menu", ".lmx-compare .lmx-agree", ".lmx-compare .lmx-column > header",
 )  # fmt: skip
@@ -103,7 +102,7 @@ MARKS = f"""() => {{
         ['.lmx-time .now', 'stroke'],
         ['.lmx-time .here', 'fill'], ['.lmx-legend .after', 'stroke'],
         ['.lmx-legend .before', 'stroke'],
-         ['.lmx-graph .n.now circle', 'stroke'],
+        ['.lmx-graph .n.now circle', 'stroke'],
         ['.lmx-graph .n.past circle', 'stroke'], ['.lmx-graph .a .line', 'stroke'],
         ['.lmx-row .pair b', 'backgroundColor'], ['.lmx-row .pair u', 'backgroundColor'],
         ['.lmx-cell.on', 'borderTopColor'], ['.lmx-why .ko', 'borderTopColor'],

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Locator
 
 TYPE = """import explorer
-from typing import TypedDict
+from typing_extensions import TypedDict
 from widgets import Explorer
 Patient = TypedDict("Patient", {"name": str, "age": int, "tags": list[str]})
 Explorer(explorer.load_model("tiny"), explorer.from_type(Patient), prompt="As JSON: ")"""

@@ -375,7 +375,7 @@ def test_reasons_beside_the_bars_are_whole_and_two_can_be_compared(
 
 
 SCHEMAS = """import explorer
-from typing import TypedDict
+from typing_extensions import TypedDict
 from widgets import Explorer
 lm = explorer.load_model("tiny")
 Patient = TypedDict("Patient", {k: str for k in ("name", "street", "town", "country", "mail")})
