@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final, cast
 
 from explorer.errors import BudgetExceeded, UnsupportedSchema
-from explorer.languages.schema.diagnosis.keywords import schema_without
-from explorer.languages.schema.reading.subschemas import REMARKS, Schema, parts_of
+from explorer.languages.schema.reading.subschemas import BY_NAME, REMARKS, Schema, parts_of
 from explorer.languages.schema.reading.text import pointer_to
 
 _CONTAINERS: Final = frozenset(
@@ -105,4 +104,18 @@ def _removable(schema: Schema) -> list[Path]:
 def _only(schema: Schema, every: list[Path], kept: list[Path]) -> Schema:
     """A schema with only some of its keywords."""
     gone = set(every) - set(kept)
-    return schema_without(schema, [pointer_to(*path) for path in every if path in gone])
+
+    def copied(value: Any, path: Path) -> Any:
+        if isinstance(value, dict):
+            named = bool(path) and path[-1] in BY_NAME
+            return {
+                name: copied(part, (*path, name))
+                for name, part in cast("dict[str, Any]", value).items()
+                if (*path, name) not in gone or (named and isinstance(part, bool))
+            }
+        if isinstance(value, list):
+            parts = cast("list[Any]", value)
+            return [copied(part, (*path, index)) for index, part in enumerate(parts)]
+        return True if path in gone else value
+
+    return copied(schema, ())
