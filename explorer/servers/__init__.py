@@ -10,14 +10,15 @@ them: token ids or texts, log-probabilities, and the constraint. `read_runs` rea
     print(verdict)                       # the first token that the constraint would have masked
     Explorer(cursor=Cursor(verdict.session))
 
-Read in this order: `log` (a request and its response, with the place of each value), `settings`
-(the servers, and where their settings are), `phases` (structural tags, tools and reasoning of a
-request), `request` (the places of its constraint), `run` (a run as a value), `formats` (a table of
-paths), `streams` (pieces put together) and `reading` (from a file to runs), `reasoning` and `ends`
-(where the answer begins and may end), `following` (the ids of a run, and the part that the
-constraint allows), `sentences` and `verdict` (the verdict on a run), `lines` and `scheduler` (a
-line of a scheduler's log, and settings that accept a token), `beside` (a server's numbers beside a
-model's). `vllm_recorder` is a standalone script for your server.
+Read in this order: `tables` (what is data), `log` (a request and its response, with the place of
+each value), `settings` (the servers, and where their settings are), `phases` (structural tags,
+tools and reasoning of a request), `request` (the places of its constraint), `run` (a run as a
+value), `formats` (reading by a table of paths), `streams` (pieces put together) and `reading` (from
+a file to runs), `reasoning` and `ends` (where the answer begins and may end), `following` (the ids
+of a run, and the part that the constraint allows), `sentences` and `verdict` (the verdict on a
+run), `lines` and `scheduler` (a line of a scheduler's log, and settings that accept a token),
+`beside` (a server's numbers beside a model's).
+`vllm_recorder` is a standalone script for your server.
 `docs/servers.md` describes the content of each format.
 """
 

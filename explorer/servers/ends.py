@@ -12,16 +12,10 @@ from functools import lru_cache
 from typing import Final, cast
 
 from explorer.servers.run import ServerRun
+from explorer.servers.tables import table
 from explorer.vocabulary import Vocabulary
 
-END_NAMES: Final = frozenset({
-    "<|endoftext|>", "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "</s>", "<eos>",
-    "<end_of_turn>", "<turn|>", "<|return|>", "<|end|>", "<|eot|>", "<|eom|>",
-    "<|END_OF_TURN_TOKEN|>",
-    "<|end_of_turn|>", "<seed:eos>", "<|endofturn|>", "<|user|>",
-    "<\uff5cend\u2581of\u2581sentence\uff5c>",
-    "<|observation|>", "[EOS]", "<|tool_response>", "<|eos|>",
-})  # fmt: skip
+END_NAMES: Final = table("end_names", frozenset[str])
 """The names of tokens that end a text or a turn."""
 
 

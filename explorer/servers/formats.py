@@ -22,6 +22,7 @@ from explorer.servers.phases import demanded_tools, tools_of, unknown_parser
 from explorer.servers.request import RequestedConstraint, engine_of, requested_of
 from explorer.servers.run import ServedToken, ServerRun, stops_of
 from explorer.servers.settings import ASSUMED, server_of
+from explorer.servers.tables import table
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,91 +85,7 @@ class LogFormat:
     prompt_ids: tuple[str, ...] = ("response:prompt_token_ids",)
 
 
-_CHAT_TOKENS: Final = LoggedColumns(
-    ("token_ids[]",), "logprobs.content[].token", "logprobs.content[].bytes",
-    "logprobs.content[].logprob", top="logprobs.content[].top_logprobs",
-)  # fmt: skip
-_REASONING: Final = ("message.reasoning", "message.reasoning_content", "message.thinking")
-_STOPS: Final = ("stop_reason", "matched_stop")
-
-SHIPPED_FORMATS: Final = (
-    LogFormat(
-        "vLLM recorder", '`"kind": "vllm recorder"`', ("kind steps",),
-        tokens=LoggedColumns(
-            ("token_ids[]",), log_probs="steps[].log_prob", allowed="steps[].num_allowed",
-            top="steps[].top", top_token=("[0]",), top_log_prob="[1]",
-        ), prompt_ids=("prompt_token_ids",),
-    ),
-    LogFormat(
-        "OpenAI chat completions", "`choices[0].message` in the response", ("choices[0].message",),
-        answers="choices[]", content=("message.content",), reasoning=_REASONING,
-        calls=("message.tool_calls[]", "message.function_call"),
-        refusal=("message.refusal",), tokens=_CHAT_TOKENS,
-        finish=("finish_reason",), stop=_STOPS,
-    ),
-    LogFormat(
-        "OpenAI completions", "`choices[0].text` in the response", ("choices[0].text",),
-        answers="choices[]", content=("text",), finish=("finish_reason",), stop=_STOPS,
-        tokens=LoggedColumns(
-            ("token_ids[]",), "logprobs.tokens[]", log_probs="logprobs.token_logprobs[]",
-            top="logprobs.top_logprobs[]",
-        ), prompt_ids=("prompt_token_ids", "response:prompt_token_ids"),
-    ),
-    LogFormat(
-        "SGLang generate", "`meta_info` in the response, or in the first of a list", ("meta_info",),
-        content=("text",), finish=("meta_info.finish_reason.type", "meta_info.finish_reason"),
-        stop=("meta_info.finish_reason.matched",),
-        tokens=LoggedColumns(
-            ("meta_info.output_token_logprobs[][1]", "output_ids[]"),
-            "meta_info.output_token_logprobs[][2]",
-            log_probs="meta_info.output_token_logprobs[][0]", top="meta_info.output_top_logprobs[]",
-            top_token=("[1]",), top_log_prob="[0]",
-        ), prompt=("request:text",), prompt_ids=("request:input_ids",),
-    ),
-    LogFormat(
-        "TGI generate", "`generated_text` in the response, or in the first of a list",
-        ("generated_text",), further="details.best_of_sequences[]", content=("generated_text",),
-        finish=("details.finish_reason",), prompt=("request:inputs",),
-        prompt_ids=("details.prefill[].id",),
-        tokens=LoggedColumns(
-            ("details.tokens[].id",), "details.tokens[].text", log_probs="details.tokens[].logprob",
-            top="details.top_tokens[]", top_token=("id", "text"),
-        ),
-    ),
-    LogFormat(
-        "Ollama chat", "`message` and `done` in the response", ("message done",),
-        content=("message.content",), reasoning=_REASONING, calls=("message.tool_calls[]",),
-        finish=("done_reason",), tokens=LoggedColumns(
-            (), "logprobs[].token", "logprobs[].bytes", "logprobs[].logprob",
-            top="logprobs[].top_logprobs"),
-    ),
-    LogFormat(
-        "Ollama generate", "`response` and `done` in the response", ("response done",),
-        content=("response",), reasoning=("thinking",), finish=("done_reason",),
-        tokens=LoggedColumns((), "logprobs[].token", "logprobs[].bytes", "logprobs[].logprob",
-                            top="logprobs[].top_logprobs"),
-    ),
-    LogFormat(
-        "Anthropic messages", '`"type": "message"` and `content` in the response',
-        ("content role stop_reason",), content=("content",), finish=("stop_reason",),
-        stop=("stop_sequence",),
-    ),
-    LogFormat(
-        "llama.cpp completion", "`content` and `stop_type` or `tokens_predicted` in the response",
-        ("content stop_type", "content tokens_predicted", "content generation_settings"),
-        content=("content",), reasoning=("reasoning_content",), finish=("stop_type",),
-        tokens=LoggedColumns(
-            ("completion_probabilities[].id", "tokens[]"), "completion_probabilities[].token",
-            "completion_probabilities[].bytes", "completion_probabilities[].logprob",
-            top="completion_probabilities[].top_logprobs", top_token=("id", "token"),
-        ),
-    ),
-    LogFormat(
-        "OpenAI responses", "`output` in the response, with `object` or `status` beside it",
-        ("output object", "output status"), content=("output",), finish=("status",),
-        prompt=("request:input",),
-    ),
-)  # fmt: skip
+SHIPPED_FORMATS: Final = table("formats", tuple[LogFormat, ...])
 """The formats that are known from the start; a log is read by the first that recognises it."""
 
 _FORMATS: Final[dict[str, LogFormat]] = {each.name: each for each in SHIPPED_FORMATS}

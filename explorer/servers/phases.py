@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, Final, cast
 
 from explorer.languages.constraint import Constraint, literal
@@ -17,59 +16,18 @@ from explorer.languages.phases.functions import any_text, control_names, phase, 
 from explorer.languages.phases.structural import StructuralTag
 from explorer.languages.tools.functions import tools
 from explorer.servers.log import LogPlace
+from explorer.servers.tables import by_name
 from explorer.vocabulary import Vocabulary
 
-TOOL_PARSERS: Final[Mapping[str, str]] = MappingProxyType({
-    name: style
-    for style, names in {
-        "hermes": "hermes qwen qwen25 qwen3 qwen2_5 granite4 longcat",
-        "qwen_3_coder": "qwen3_coder qwen3_xml step3p5 nemotron_v3 nano_v3 qwen3_5",
-        "llama": "llama3_json llama3 llama4_json",
-        "deepseek_r1": "deepseek_v3 deepseekv3 deepseek-v3",
-        "deepseek_v3_1": "deepseek_v31 deepseekv31",
-        "deepseek_v3_2": "deepseek_v32 deepseekv32",
-        "deepseek_v4": "deepseek_v4 deepseekv4",
-        "kimi": "kimi_k2", "kimi_k3": "kimi_k3",
-        "glm_4_7": "glm47 glm45 glm glm4 glm4_moe glm4_moe_lite",
-        "harmony": "openai gpt-oss gpt_oss",
-        "minimax": "minimax_m2 minimax-m2", "mimo": "mimo",
-        "mistral": "mistral", "mistral_v3": "mistral_v3", "gemma_4": "gemma4",
-        "functiongemma": "functiongemma", "seed_oss": "seed_oss", "hunyuan": "hunyuan_a13b",
-        "granite": "granite", "granite_20b": "granite-20b-fc",
-        "pythonic": "pythonic llama4_pythonic llama4",
-        "olmo_3": "olmo3", "lfm_2": "lfm2", "phi_4_mini": "phi4_mini_json", "xlam": "xlam",
-        "ernie_4_5": "ernie45", "internlm": "internlm interns1", "jamba": "jamba",
-        "exaone": "exaone exaone4",
-    }.items() for name in names.split()
-})  # fmt: skip
+TOOL_PARSERS: Final = by_name("tool_parsers")
 """The markup of vLLM's and SGLang's parsers of calls, by the styles of `explorer.tools`."""
 
-UNREAD_PARSERS: Final[Mapping[str, str]] = MappingProxyType({
-    name: why
-    for why, names in {
-        "its arguments nest in elements, which is not followed": "minimax_m3 step3 apertus2509",
-        "its markup is not written down here": "minimax cohere_command3 cohere_command4 gigachat3 "
-        "hy_v3 "
-        "poolside_v1 minicpm5 dots muse spark25 trinity",
-    }.items() for name in names.split()
-})  # fmt: skip
+UNREAD_PARSERS: Final = by_name("unread_parsers")
 """The parsers that are known and not followed, each with the reason."""
 
 HARMONY_FINAL: Final = "<|channel|>final<|message|>"
 
-REASONING_PARSERS: Final[Mapping[str, str]] = MappingProxyType({
-    name: mark
-    for mark, names in {
-        "</think>": "deepseek_r1 deepseek-r1 deepseek_v3 deepseek-v3 deepseek_v4 deepseek-v4 qwen3 "
-        "qwen3-thinking qwen3_5 glm45 minimax_m2 minimax minimax-append-think "
-        "minimax_m2_append_think kimi_k2 nemotron_v3 nemotron_3 nano_v3 step3 step3p5 mimo ernie45 "
-        "granite4 interns1 olmo3 exaone4 hunyuan holo2 longcat poolside_v1",
-        "[/THINK]": "mistral", "</seed:think>": "seed_oss", "\u25c1/think\u25b7": "kimi",
-        "<channel|>": "gemma4", "<|END_THINKING|>": "cohere_command3 cohere_command4",
-        "<answer>": "hunyuan_a13b", "Here is my response:": "granite",
-        HARMONY_FINAL: "openai_gptoss gpt-oss gpt_oss openai",
-    }.items() for name in names.split()
-})  # fmt: skip
+REASONING_PARSERS: Final = by_name("reasoning_parsers")
 """The mark after which the answer begins, for a parser of vLLM or SGLang."""
 
 _FINAL: Final = re.compile(rb"<\|channel\|>final[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>")

@@ -16,28 +16,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from explorer.arguments import shown
-from explorer.servers.phases import HARMONY_FINAL, REASONING_PARSERS, answer_begins
+from explorer.servers.phases import REASONING_PARSERS, answer_begins
 from explorer.servers.run import ServerRun
 from explorer.servers.settings import SERVERS
+from explorer.servers.tables import table
 from explorer.vocabulary import Vocabulary
 
-MARKERS: Final[tuple[tuple[str, str], ...]] = (
-    ("<think>", "</think>"),  # DeepSeek R1, Qwen 3, GLM, MiniMax, Nemotron
-    ("<thinking>", "</thinking>"),
-    ("<thought>", "</thought>"),
-    ("<reasoning>", "</reasoning>"),
-    ("<reason>", "</reason>"),
-    ("<reflection>", "</reflection>"),
-    ("[THINK]", "[/THINK]"),  # Magistral
-    ("<seed:think>", "</seed:think>"),  # Seed-OSS
-    ("<|channel|>analysis<|message|>", HARMONY_FINAL),  # gpt-oss
-    ("<|channel>thought", "<channel|>"),  # Gemma 4
-    ("<|START_THINKING|>", "<|END_THINKING|>"),  # Command A
-    ("<|begin_of_thought|>", "<|end_of_thought|>"),  # OpenThinker
-    ("<|inner_prefix|>", "<|inner_suffix|>"),  # Apertus
-    ("<unused94>thought", "<unused95>"),  # MedGemma
-    ("\u25c1think\u25b7", "\u25c1/think\u25b7"),  # Kimi-VL
-)
+MARKERS: Final = table("markers", tuple[tuple[str, str], ...])
 """The markers that begin the reasoning, and those after which the answer begins."""
 
 _ENDS: Final = re.compile(r"(?:<\|return\|>|<\|call\|>|<\|im_end\|>|<\|end\|>)+\s*$")

@@ -22,6 +22,7 @@ from explorer.languages.schema.source import json_schema
 from explorer.servers.log import LogPlace, owners_of
 from explorer.servers.phases import asks_for_calls, tag_constraint, tools_constraint
 from explorer.servers.settings import SERVERS
+from explorer.servers.tables import table
 from explorer.vocabulary import Vocabulary
 
 MOST_FREE_DEPTH: Final = 8
@@ -147,50 +148,7 @@ class ConstraintPlace:
     note: str = ""
 
 
-_FLAT: Final = (
-    'The schema stands beside "type". OpenAI, vLLM and SGLang want {"json_schema": {"schema": …}} '
-    "and ignore or refuse it there; llama.cpp takes it as it is."
-)
-_NAMELESS: Final = (
-    'The schema stands in "json_schema" itself; OpenAI, vLLM and SGLang want it one level deeper, '
-    'in {"json_schema": {"name": …, "schema": …}}.'
-)
-_JSON: Final = ("json", "json_object", "json_schema")
-
-PLACES: Final = (
-    *(ConstraintPlace(f"guided_{kind}", kind) for kind in ("json", "regex", "choice", "grammar")),
-    *(
-        ConstraintPlace(f"{owner}.{kind}", kind)
-        for owner in ("structured_outputs", "guided_decoding")
-        for kind in ("json", "regex", "choice", "grammar", "structural_tag", "json_object")
-    ),
-    ConstraintPlace("json_schema.schema", "json"),  # A named schema beside the other keys.
-    ConstraintPlace("json_schema", "json"),
-    ConstraintPlace("regex", "regex"),
-    ConstraintPlace("ebnf", "grammar"),
-    ConstraintPlace("structural_tag", "structural_tag"),
-    ConstraintPlace("grammar.value.schema", "json", ("json_schema",)),
-    ConstraintPlace("grammar.value", "json", _JSON),
-    ConstraintPlace("grammar.value", "regex", ("regex",)),
-    ConstraintPlace("grammar", "grammar"),
-    *(
-        ConstraintPlace(f"{owner}.{path}", "json", _JSON, note)
-        for owner in ("response_format", "text.format", "output_format", "output_config.format")
-        for path, note in (
-            ("value.schema", ""), ("value", ""), ("json_schema.schema", ""), ("schema", _FLAT),
-            ("json_schema", _NAMELESS),
-        )
-    ),
-    ConstraintPlace("response_format.value", "regex", ("regex",)),
-    ConstraintPlace("response_format.regex", "regex", ("regex",)),
-    ConstraintPlace("response_format.pattern", "regex", ("regex",)),
-    ConstraintPlace("response_format.grammar", "grammar", ("grammar", "ebnf")),
-    ConstraintPlace("response_format.ebnf", "grammar", ("ebnf",)),
-    ConstraintPlace("response_format", "structural_tag", ("structural_tag",)),
-    ConstraintPlace("response_format", "json_object", ("json_object", "json")),
-    ConstraintPlace("text.format", "json_object", ("json_object",)),
-    ConstraintPlace("format", "json"),
-)  # fmt: skip
+PLACES: Final = table("places", tuple[ConstraintPlace, ...])
 """The places of a constraint in a request, the likelier first where one holds another."""
 
 _FORMATS: Final = ("response_format", "text.format", "output_format", "output_config.format")

@@ -6,12 +6,12 @@ another.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
 from explorer.servers.log import LogPlace, ServerLog
+from explorer.servers.tables import table
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,71 +35,13 @@ class ServerSettings:
     versions: str
 
 
-_TEMPLATE: Final = '"chat_template_kwargs": {"enable_thinking": false} in the request'
-_REGEX: Final = "ask with a regular expression in place of the schema, or allow fewer tokens"
-
-SERVERS: Final[Mapping[str, ServerSettings]] = MappingProxyType({
-    "vllm": ServerSettings(
-        "vLLM", "xgrammar",
-        '--structured-outputs-config \'{"disable_any_whitespace": true}\' (before 0.12: '
-        "--guided-decoding-disable-any-whitespace); the same key in a request is ignored.",
-        "--reasoning-parser NAME", _TEMPLATE, "0.33.0",
-    ),
-    "sglang": ServerSettings(
-        "SGLang", "xgrammar", "--constrained-json-disable-any-whitespace",
-        "--reasoning-parser NAME", _TEMPLATE, "0.5.23",
-    ),
-    "trtllm": ServerSettings(
-        "TensorRT-LLM", "xgrammar", f"TensorRT-LLM has no such setting: {_REGEX}.",
-        "--reasoning_parser NAME", _TEMPLATE, "1.2",
-    ),
-    "tgi": ServerSettings(
-        "TGI", "outlines",
-        'TGI has no such setting: ask with a grammar of the type "regex", or with a smaller '
-        "max_new_tokens.",
-        "TGI has no parser of reasoning: take the reasoning off the text yourself.",
-        "a model or a prompt without reasoning", "3.3",
-    ),
-    "llama.cpp": ServerSettings(
-        "llama.cpp", "",
-        "llama.cpp writes at most 20 spaces between the tokens of a schema; a grammar of your own "
-        '("grammar") bounds it further.',
-        "--reasoning-format deepseek", f"--reasoning-budget 0, or {_TEMPLATE}", "b7000",
-    ),
-    "ollama": ServerSettings(
-        "Ollama", "",
-        'Ollama has no such setting: a smaller "num_predict" in "options" ends the run sooner.',
-        '"think": true in the request', '"think": false in the request', "0.13",
-    ),
-    "lmstudio": ServerSettings(
-        "LM Studio", "", "LM Studio has no such setting: allow fewer tokens.",
-        "Developer > Settings > separate reasoning_content", "the model's own switch for thinking",
-        "0.3",
-    ),
-    "openai": ServerSettings(
-        "OpenAI", "", "OpenAI has no such setting: allow fewer tokens.",
-        "its own: reasoning is not in the text", '"reasoning_effort": "none"', "2026",
-    ),
-})  # fmt: skip
+SERVERS: Final = MappingProxyType(table("servers", dict[str, ServerSettings]))
 """The servers by name."""
 
 ASSUMED: Final = "vllm"
 """The server whose engine is taken for a log that could be of any."""
 
-_SIGNS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
-    ("sglang", ("response:meta_info", "answer:matched_stop", "request:ebnf",
-                "request:sampling_params.json_schema", "request:separate_reasoning")),
-    ("tgi", ("response:generated_text", "request:parameters.grammar")),
-    ("ollama", ("response:done_reason", "response:eval_count", "request:format")),
-    ("llama.cpp", ("response:timings", "response:generation_settings", "request:n_predict",
-                   "request:cache_prompt")),
-    ("lmstudio", ("response:stats.tokens_per_second", "response:model_info")),
-    ("vllm", ("answer:token_ids", "answer:stop_reason", "response:prompt_logprobs",
-              "response:kv_transfer_params", "request:structured_outputs", "request:guided_json",
-              "request:guided_regex", "request:guided_choice", "request:guided_grammar",
-              "request:guided_decoding", "request:return_token_ids")),
-    ("openai", ("response:service_tier",)),
-)  # fmt: skip
+_SIGNS: Final = table("signs", tuple[tuple[str, tuple[str, ...]], ...])
 """The signs of a server: paths that only its logs have."""
 
 

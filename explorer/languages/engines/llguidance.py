@@ -63,6 +63,10 @@ class LLGuidanceDrawing(XGrammarDrawing):
         """The error for a part that is judged by JSON Schema's own reading."""
         return UnsupportedSchema("it is not drawn", pointer=pointer, keyword=NOT_DRAWN)
 
+    def refused(self, pointer: str, reason: str) -> UnsupportedSchema:
+        """The same: llguidance refuses a schema when a text comes to it, or leaves a member out."""
+        return self.elsewhere(pointer)
+
     def value(self, schema: Any, pointer: str, *, alone: bool = True) -> Node:
         """The texts of a part of the schema."""
         part = cast("Object", schema) if isinstance(schema, dict) else {}

@@ -525,7 +525,7 @@ class XGrammarDrawing(EngineDrawing):
             value: Any = {} if further in (False, True) else further
             place = f"{pointer}/{more}" if more else pointer
             return self.member(key, self.value(value, place), pointer)
-        if further is not False:
+        if further is not False and (properties or not patterns):
             place = f"{pointer}/{more}" if more else pointer
             key = self._free_string(place) if patterns else self._other_name(properties, place)
             made.append(self.named(self.member(key, self.value(further, place), pointer), place))
