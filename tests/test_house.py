@@ -229,10 +229,9 @@ MANY_PARAMETERS: Final[Mapping[str, int]] = {
     "mask_kernel": 21,
     "masking_distortion": 10,
     "own_first": 9,
-    "plan": 11,
     "probability_mass": 12,
     "sample_conditional": 11,
-    "sweep": 15,
+    "sweep": 14,
     "text": 10,
     "window": 9,
 }
@@ -352,7 +351,6 @@ NAMELESS_LEFT: Final[Mapping[str, int]] = {
     "explorer/analysis": 1,
     "explorer/cli": 1,
     "explorer/languages": 18,
-    "explorer/sweeps": 1,
 }
 """Variables called ``found`` that still do not say what was found, by room."""
 

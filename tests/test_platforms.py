@@ -56,7 +56,6 @@ import tempfile
 from pathlib import Path
 import explorer
 from explorer.errors import MissingDependency
-from explorer.sweeps.folder import _lock
 
 lm = explorer.load_model("tiny")
 c = explorer.regex("[a-z]{1,5}").preprocessed(lm.vocabulary)
@@ -78,8 +77,6 @@ for use in (
         assert "Install it" in error.remedy and error.evidence["library"] in str(error), error
     else:
         raise AssertionError
-with open(Path(tempfile.mkdtemp()) / "lock", "w") as file:
-    _lock(file, Path(file.name))
 print("used")
 """
 )

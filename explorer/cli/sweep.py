@@ -15,7 +15,7 @@ from explorer.arguments import file_path
 from explorer.cli.command import INTERRUPTED, Commands, add_command
 from explorer.cli.options import add_constraint, constraint_of
 from explorer.errors import ExplorerError
-from explorer.files import read_text
+from explorer.files import read_text, write_whole
 
 if TYPE_CHECKING:
     from explorer.decoding.models.model import Prompt
@@ -69,8 +69,6 @@ def add_report(commands: Commands) -> None:
     )
     command.add_argument("folder", help="the folder of a sweep")
     command.add_argument("--output", default="report.html", metavar="FILE", help="the page")
-    command.add_argument("--title", default="Sweep", help="the heading")
-    command.add_argument("--worst", type=int, default=10, metavar="N", help="worst runs to show")
 
 
 def _sweep(arguments: argparse.Namespace) -> int:
@@ -111,8 +109,14 @@ def _sweep(arguments: argparse.Namespace) -> int:
 def _report(arguments: argparse.Namespace) -> None:
     from explorer.sweeps.report import report
 
-    folder = file_path("folder", arguments.folder)
-    print(report(folder, arguments.output, title=arguments.title, worst=arguments.worst))
+    target = file_path("--output", arguments.output)
+    drawn = report(file_path("folder", arguments.folder))
+    pages = [
+        figure.to_html(full_html=False, include_plotlyjs=k == 0) for k, figure in enumerate(drawn)
+    ]
+    head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>Sweep</title><body>'
+    write_whole(target, "\n".join([head, *pages]).encode("utf-8", "replace"))
+    print(target)
 
 
 def _prompts(name: str) -> list[Prompt]:

@@ -59,14 +59,6 @@ class MeasuredText:
     trace: Trace | None
 
 
-@dataclass(frozen=True)
-class BatchTimes:
-    """The seconds that a batch spent in the model (reading) and on everything else (choosing)."""
-
-    reading: float
-    choosing: float
-
-
 def measured_batch(
     model: LanguageModel,
     prompts: Sequence[Sequence[int]],
@@ -77,7 +69,7 @@ def measured_batch(
     max_tokens: int,
     masking_budget: bool | None,
     traces: bool,
-) -> tuple[list[MeasuredText], BatchTimes]:
+) -> list[MeasuredText]:
     """Generate and measure a text for each prompt.
 
     Args:
@@ -88,11 +80,9 @@ def measured_batch(
         ExplorerError: As in `generate`.
     """
     begun = time.perf_counter()
-    reading_seconds = 0.0
     streams = [0] * len(prompts)
     reading = open_batch(model, prompts)
     logits = reading.logits
-    reading_seconds += time.perf_counter() - begun
     drawing = Drawing(sampler, seed, max_tokens, masking_budget)
     batch = ConstrainedBatch(
         list(rules), model.vocabulary, drawing, streams=streams, device=logits.device
@@ -110,16 +100,12 @@ def measured_batch(
             break
         # A finished row must give the model some id; the resulting logits are not used.
         following = chosen.tokens.clamp(min=0)
-        at = time.perf_counter()
         logits = call_model(model, "step", lambda: reading.step(following))  # noqa: B023 - Asked now.
-        reading_seconds += time.perf_counter() - at
     batch.masks.check()
     texts = _texts(steps, batch, model, recorder)
     spent = time.perf_counter() - begun
-    times = BatchTimes(reading_seconds, spent - reading_seconds)
     calls = max(1, sum(len(text.tokens) for text in texts))
-    shared = [_with_seconds(text, spent * len(text.tokens) / calls) for text in texts]
-    return shared, times
+    return [replace(text, seconds=spent * len(text.tokens) / calls) for text in texts]
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,8 +183,3 @@ def _texts(
             )
         )
     return texts
-
-
-def _with_seconds(text: MeasuredText, seconds: float) -> MeasuredText:
-
-    return replace(text, seconds=seconds)

@@ -87,16 +87,13 @@ class NamedConstraint:
 
     Args:
         constraint: ``None`` for unconstrained text.
+        source: Its source as JSON; ``None`` for unconstrained text.
     """
 
     name: str
     constraint: Constraint | TokenMachine | None
     fingerprint: str
-
-    @property
-    def source(self) -> dict[str, object] | None:
-        """The source as a plain mapping; ``None`` for unconstrained text."""
-        return _source(self.constraint)
+    source: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +110,6 @@ class SweepRow:
 class SweepBatch:
     """Rows that are run together; model and sampler are indices into the setup."""
 
-    number: int
     model: int
     sampler: int
     seed: int
@@ -162,7 +158,7 @@ class SweepGrid:
         """
         named = _named("constraints", constraints, _is_constraint, _name_of_constraint)
         some = [
-            NamedConstraint(name, made, _fingerprint(made))
+            NamedConstraint(name, made, _fingerprint(made), _source(made))
             for name, made in ((name, _constraint(given)) for name, given in named)
         ]
         opened = [
@@ -210,7 +206,7 @@ class SweepGrid:
         A batch has one model, sampler and seed. Prompts are sorted by length, so that a batch needs
         little padding.
         """
-        setup, number = self.setup, 0
+        setup = self.setup
         order = sorted(range(len(self.prompts)), key=lambda k: _length(self.prompts[k][1]))
         digests = self._digests()
         for m, s, seed in product(range(len(setup.models)), range(len(setup.samplers)), self.seeds):
@@ -222,11 +218,10 @@ class SweepGrid:
                     continue
                 rows.append(SweepRow(key, *self.prompts[k], c))
                 if len(rows) == setup.settings.batch_size:
-                    yield SweepBatch(number, m, s, seed, tuple(rows))
-                    number, rows = number + 1, []
+                    yield SweepBatch(m, s, seed, tuple(rows))
+                    rows = []
             if rows:
-                yield SweepBatch(number, m, s, seed, tuple(rows))
-                number += 1
+                yield SweepBatch(m, s, seed, tuple(rows))
 
     def keys(self) -> Iterator[str]:
         """The keys of all rows, ordered by prompt, constraint, model, sampler and seed."""
@@ -302,17 +297,19 @@ def _constraint(given: object) -> Constraint | TokenMachine | None:
     return given if given is None or isinstance(given, TokenMachine) else as_constraint(given)
 
 
-def _source(constraint: Constraint | TokenMachine | None) -> dict[str, object] | None:
+def _source(constraint: Constraint | TokenMachine | None) -> str | None:
     if isinstance(constraint, TokenMachine):
         constraint = constraint.constraint
-    return None if constraint is None else source_to_dict(constraint.source)
+    if constraint is None:
+        return None
+    made = source_to_dict(constraint.source)
+    return msgspec.json.encode(made, order="deterministic").decode()
 
 
 def _fingerprint(constraint: Constraint | TokenMachine | None) -> str:
-    source = msgspec.json.encode(_source(constraint), order="deterministic").decode()
     # A machine may allow less than its constraint, as a scheme of decoding does.
     kind = type(constraint).__name__ if isinstance(constraint, TokenMachine) else ""
-    return digest_of(kind, source)
+    return digest_of(kind, _source(constraint) or "null")
 
 
 def _name_of_constraint(given: object) -> str:

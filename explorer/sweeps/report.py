@@ -1,8 +1,7 @@
-"""The report on a sweep: summary figures, the cost of each part of a constraint, and a page.
+"""The report on a sweep: summary figures, and the cost of each part of a constraint.
 
-`summarize` counts conformance, traps and failures, and ranks the worst runs. It is a pure function
-of the table, so a report can be made on another machine than the sweep, and a test can check the
-figures by hand.
+`summarize` counts conformance, traps and failures. It is a pure function of the table, so a report
+can be made on another machine than the sweep, and a test can check the figures by hand.
 
 `costs_by_part` finds the parts of a constraint that cost the model most probability. At each token
 the mask costs −ln Z, with Z the model's probability on allowed tokens. The text so far determines
@@ -16,7 +15,7 @@ the total cost it covers.
 Cost: one pass over the tokens of the table, and 0.1 ms (a pattern) to 20 ms (a schema) for each
 text that is looked up.
 
-`report` writes the page. It is drawn by the views, which the engine imports only by name.
+`report` returns plotly figures. They are drawn by the views, which the engine imports only by name.
 """
 
 from __future__ import annotations
@@ -28,20 +27,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
+
+import msgspec
 
 from explorer.analysis.places.spans import SourcePart, SourcePlace, parts
-from explorer.arguments import file_path, instance, real_number, whole_number, whole_text, wrong
-from explorer.decoding.models.arguments import checked_model
-from explorer.decoding.models.model import LanguageModel
+from explorer.arguments import file_path, real_number, wrong
 from explorer.errors import ExplorerError, MissingDependency
-from explorer.files import file_errors, write_whole
 from explorer.languages.constraint import Constraint
+from explorer.languages.sources.serial import source_from_dict
 from explorer.sweeps.folder import columns, pyarrow, read_rows
 from explorer.sweeps.sweep import Sweep
-
-WORST: Final = 10
-"""The number of worst runs that a report shows as pages."""
 
 MOST_ERRORS: Final = 20
 """The most different errors that are listed."""
@@ -100,8 +96,6 @@ class SweepSummary:
     Args:
         traps: Constraint, kind of trap and number of rows that met it; the most frequent first.
         errors: Kind, message and number of rows of each error; the most frequent first.
-        worst: The indices of the rows that lost the most log-probability, the worst first; of rows
-            with the same prompt and text only one.
     """
 
     rows: int
@@ -109,7 +103,6 @@ class SweepSummary:
     groups: tuple[GroupFigures, ...]
     traps: tuple[tuple[str, str, int], ...]
     errors: tuple[tuple[str, str, int], ...]
-    worst: tuple[int, ...]
 
 
 _NUMBERS: Final = (
@@ -117,15 +110,15 @@ _NUMBERS: Final = (
 )  # fmt: skip
 
 
-def summarize(table: Any, worst: int = WORST) -> SweepSummary:
+def summarize(table: Any) -> SweepSummary:
     """The figures of a sweep's table.
 
     Example:
         >>> from explorer import choice, sweep
         >>> done = sweep("The capital of France is", choice([" Paris", " Rome"]), "tiny")
-        >>> found = summarize(done.table)
-        >>> found.rows, found.groups[0].valid, found.worst
-        (1, 1, (0,))
+        >>> summary = summarize(done.table)
+        >>> summary.rows, summary.groups[0].valid
+        (1, 1)
     """
     names = list(zip(*(column(table, n) for n in ("model", "constraint", "sampler")), strict=True))
     numbers = {name: [value or 0 for value in column(table, name)] for name in _NUMBERS}
@@ -165,21 +158,12 @@ def summarize(table: Any, worst: int = WORST) -> SweepSummary:
         for kind, message in zip(column(table, "error_kind"), errors, strict=True)
         if message is not None
     )
-    prompts, texts = column(table, "prompt"), column(table, "text")
-    order = sorted(
-        (k for k, error in enumerate(errors) if error is None),
-        key=lambda k: (-numbers["nats_lost"][k], k),
-    )
-    different: dict[tuple[str, ...], int] = {}
-    for k in order:
-        different.setdefault((*names[k][:2], prompts[k], texts[k]), k)
     return SweepSummary(
         len(names),
         sum(error is not None for error in errors),
         figures,
         tuple((*name, count) for name, count in sorted(traps.items(), key=lambda e: (-e[1], e[0]))),
         tuple((*name, count) for name, count in said.most_common(MOST_ERRORS)),
-        tuple(different.values())[:worst],
     )
 
 
@@ -227,7 +211,6 @@ class ConstraintCost:
     """
 
     constraint: str
-    fingerprint: str
     parts: tuple[PartCost, ...]
     nats: float
     covered: float
@@ -243,49 +226,51 @@ class _LostAfter:
     tokens: int = 0
 
 
-def costs_by_part(
-    table: Any, constraints: Mapping[str, Constraint], seconds: float = SECONDS
-) -> tuple[ConstraintCost, ...]:
-    """The cost of each part of each constraint.
+def costs_by_part(table: Any, seconds: float = SECONDS) -> tuple[ConstraintCost, ...]:
+    """The cost of each part of each constraint of a sweep's table.
+
+    A constraint whose source cannot be read here, such as a user's own kind that is not registered,
+    is left out.
 
     Example:
         >>> from explorer import regex, sweep
         >>> done = sweep("2 + 2 = ", {"digits": regex("[0-9]{2}!")}, "tiny")
-        >>> (key,) = set(done.table["constraint_fingerprint"].to_pylist())
-        >>> (cost,) = costs_by_part(done.table, {key: regex("[0-9]{2}!")})
+        >>> (cost,) = costs_by_part(done.table)
         >>> sorted(part.part for part in cost.parts)
         ['! (character 9)', '[0-9] (characters 1 to 5)', 'the end of the text']
     """
-    names: dict[str, str] = {}
-    lost: dict[str, dict[bytes, _LostAfter]] = {}
-    counts: dict[str, int] = {}
+    lost: dict[tuple[str, str], dict[bytes, _LostAfter]] = {}
+    counts: Counter[tuple[str, str]] = Counter()
     columns = (
-        "constraint_fingerprint", "constraint", "text", "offsets", "log_masses", "intervened",
+        "constraint", "constraint_source", "text", "offsets", "log_masses", "intervened",
     )  # fmt: skip
-    for key, name, text, offsets, masses, intervened in zip(
+    for name, source, text, offsets, masses, intervened in zip(
         *(column(table, name) for name in columns), strict=True
     ):
-        if key not in constraints or text is None or counts.get(key, 0) >= MOST_ROWS:
+        if source is None or text is None or counts[name, source] >= MOST_ROWS:
             continue
-        names[key], counts[key] = name, counts.get(key, 0) + 1
+        counts[name, source] += 1
         data = text.encode()
-        known = lost.setdefault(key, {})
+        known = lost.setdefault((name, source), {})
         for offset, mass, changed in zip(offsets, masses, intervened, strict=True):
             entry = known.setdefault(data[:offset], _LostAfter())
             entry.nats -= mass
             entry.interventions += changed
             entry.tokens += 1
     share = seconds / max(1, len(lost))
-    return tuple(
-        _cost_of(constraints[key], names[key], key, known, counts[key], share)
-        for key, known in lost.items()
-    )
+    costs: list[ConstraintCost] = []
+    for key, known in lost.items():
+        try:
+            constraint = Constraint(source_from_dict(msgspec.json.decode(key[1])))
+        except (ExplorerError, msgspec.DecodeError):
+            continue
+        costs.append(_cost_of(constraint, key[0], known, counts[key], share))
+    return tuple(costs)
 
 
 def _cost_of(
     constraint: Constraint,
     name: str,
-    fingerprint: str,
     lost: Mapping[bytes, _LostAfter],
     rows: int,
     seconds: float,
@@ -305,7 +290,6 @@ def _cost_of(
     costs = [PartCost(n, e.nats, e.interventions, e.tokens) for n, e in lost_after.items()]
     return ConstraintCost(
         name,
-        fingerprint,
         tuple(sorted(costs, key=lambda cost: (-cost.nats, cost.part))),
         total,
         min(1.0, covered / total) if total else 1.0,
@@ -350,62 +334,34 @@ def _name_of(place: SourcePlace) -> str:
 
 
 _DRAWN_BY: Final = "widgets.report"
-_MOST_RUNS: Final = 100
 
 
-def report(
-    table: Sweep | str | Path | Any,
-    path: str | Path = "report.html",
-    *,
-    title: str = "Sweep",
-    worst: int = WORST,
-    seconds: float = SECONDS,
-    models: Mapping[str, LanguageModel] | None = None,
-) -> Path:
-    """Write one HTML file about a sweep, which needs no network and no kernel.
+def report(table: Sweep | str | Path | Any, *, seconds: float = SECONDS) -> list[Any]:
+    """Draw the figures of a sweep: conformance, the cost of each part of each constraint, traps.
 
-    It shows conformance, the cost of each part of each constraint, traps by kind, failures, and the
-    worst runs, each with a page that replays it.
+    In a notebook, ``for figure in report(done): figure.show()``; elsewhere
+    ``figure.write_html(path)``.
 
     Args:
         table: The result of `sweep`, its folder, or its pyarrow table.
-        path: The file; an existing one is replaced.
-        title: The heading.
-        worst: The number of worst runs to replay: those whose masks took the most log-probability.
         seconds: The time for finding the part of its constraint at each text.
-        models: Models by their names in the table, for models that were not given by name.
 
     Returns:
-        The path of the file.
+        Figures of plotly, each with its content as a sentence below its title.
 
     Raises:
         ExplorerError: The table is not one of a sweep.
         MissingDependency: plotly or pyarrow is not installed.
-        FileError: There is no such folder, or it is not writable.
+        FileError: There is no such folder.
 
     Example:
-        >>> import tempfile
         >>> from explorer import choice, sweep
         >>> done = sweep("The capital of France is", choice([" Paris", " Rome"]), "tiny")
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     report(done, f"{folder}/cities.html", worst=0).name
-        'cities.html'
+        >>> len(report(done))
+        3
     """
     rows = _rows_of(table)
-    target = file_path("path", path)
-    with file_errors(target, writing=True):
-        target.parent.stat()  # Fail before the slow work.
-    given: Mapping[object, object] = {}
-    if models is not None:
-        what = "a mapping of names to models"
-        given = cast("Mapping[object, object]", instance("models", models, Mapping, what))
-    named = {whole_text("a name in models", name): checked_model(given[name]) for name in given}
-    options = {
-        "title": whole_text("title", title),
-        "worst": whole_number("worst", worst, 0, _MOST_RUNS),
-        "seconds": real_number("seconds", seconds, "a number of seconds"),
-        "models": named,
-    }
+    seconds = real_number("seconds", seconds, "a number of seconds")
     try:
         module: Any = import_module(_DRAWN_BY)
     except ModuleNotFoundError as error:
@@ -414,9 +370,7 @@ def report(
             remedy="Install the extra `lab`: pip install 'constraint-explorer[lab]'.",
             evidence={"library": error.name},
         ) from error
-    html: str = module.report_page(rows, **options)
-    write_whole(target, html.encode("utf-8", "replace"))
-    return target
+    return module.figures(summarize(rows), costs_by_part(rows, seconds))
 
 
 def _rows_of(table: object) -> Any:

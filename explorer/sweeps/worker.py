@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import math
 import pickle
-import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from threading import RLock
@@ -38,22 +37,13 @@ from explorer.tokens.words import DONE
 MOST_SETUPS: Final = 2
 """The number of setups that a process keeps; the least recently used is dropped first."""
 
-PARTS: Final = ("opening", "compiling", "encoding", "reading", "choosing", "judging", "packing")
-"""The parts of a batch's time, in order."""
-
 
 @dataclass(frozen=True)
 class BatchResult:
-    """The rows of a batch, as an Arrow table, and its times.
-
-    Args:
-        seconds: The wall-clock time of each of `PARTS`.
-    """
+    """The rows of a batch, as an Arrow table, and the number of those that failed."""
 
     rows: Any
     failed: int
-    seconds: Mapping[str, float]
-    tokens: int
 
 
 def run_batch(setup: SweepSetup | bytes, batch: SweepBatch) -> BatchResult:
@@ -157,7 +147,6 @@ class _BatchRun:
     setup: SweepSetup
     batch: SweepBatch
     rows: dict[str, dict[str, object]] = field(default_factory=lambda: {})
-    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
 
     def result(self) -> BatchResult:
         self._write_all()
@@ -168,39 +157,26 @@ class _BatchRun:
         return self._packed()
 
     def _packed(self) -> BatchResult:
-        at = time.perf_counter()
         rows = [self.rows[row.key] for row in self.batch.rows]
         table = pyarrow().Table.from_pylist(rows, schema=columns())
-        self._count("packing", at)
-        failed = sum(row["error"] is not None for row in rows)
-        tokens = sum(text for row in rows if isinstance(text := row["num_tokens"], int))
-        return BatchResult(table, failed, self.seconds, tokens)
-
-    def _count(self, part: str, since: float) -> None:
-        self.seconds[part] += time.perf_counter() - since
+        return BatchResult(table, sum(row["error"] is not None for row in rows))
 
     def _write_all(self) -> None:
         rows = self.batch.rows
-        at = time.perf_counter()
         model = self.workshop.model(self.batch.model)
-        self._count("opening", at)
         if isinstance(model, Exception):
             self._fail(rows, model)
             return
         ready: list[tuple[SweepRow, Rule, tuple[int, ...]]] = []
         for row in rows:
-            at = time.perf_counter()
             rule = self.workshop.rule(row.constraint, model)
-            self._count("compiling", at)
             if isinstance(rule, Exception):
                 self._fail([row], rule)
                 continue
-            at = time.perf_counter()
             try:
                 ready.append((row, rule, prompt_ids(model, row.prompt)))
             except ExplorerError as error:
                 self._fail([row], error)
-            self._count("encoding", at)
         self._write(model, ready)
 
     def _write(
@@ -210,7 +186,7 @@ class _BatchRun:
             return
         settings = self.setup.settings
         try:
-            texts, times = measured_batch(
+            texts = measured_batch(
                 model,
                 [ids for _, _, ids in ready],
                 [rule for _, rule, _ in ready],
@@ -227,12 +203,8 @@ class _BatchRun:
             for one in ready:
                 self._write(model, [one])
             return
-        self.seconds["reading"] += times.reading
-        self.seconds["choosing"] += times.choosing
-        at = time.perf_counter()
         for (row, rule, _), text in zip(ready, texts, strict=True):
             self.rows[row.key] = self._about(row) | _measured(row, rule, text)
-        self._count("judging", at)
 
     def _fail(self, rows: Sequence[SweepRow], error: Exception) -> None:
         for row in rows:
@@ -249,7 +221,7 @@ class _BatchRun:
             "prompt": msgspec.json.encode(row.prompt).decode() if chat else row.prompt,
             "prompt_is_chat": chat,
             "constraint": constraint.name,
-            "constraint_fingerprint": constraint.fingerprint,
+            "constraint_source": constraint.source,
             "model": model.name,
             "model_digest": model.digest,
             "sampler": setup.samplers[batch.sampler][0],

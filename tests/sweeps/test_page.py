@@ -19,7 +19,7 @@ def test_the_code_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     names: dict[str, object] = {}
     exec(compile(block, "docs/sweeps.md", "exec"), names)
     assert "16 of 16 rows, 0 failed" in str(names["done"])
-    assert (tmp_path / "report.html").stat().st_size > 100_000
+    assert (tmp_path / "report.html").stat().st_size > 1_000
 
 
 def test_the_columns_of_the_page_are_those_of_the_table() -> None:

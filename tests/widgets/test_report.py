@@ -1,21 +1,18 @@
-"""The report of a sweep: figures from a table, a page that holds no markup of a model."""
+"""The figures of a sweep: what they say, and no markup of a model in them."""
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 import explorer
 from explorer.decoding.models.model import Prompt, Reading
 from explorer.errors import ExplorerError
-from explorer.sweeps.report import summarize
 from tests.decoding.models import hash_model
-from widgets.figures.packets import decompress
-from widgets.report import MOST_BARS, conformance, trap_figure
+from widgets.report import MOST_BARS
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 
@@ -42,62 +39,40 @@ def table() -> Any:
     ).table  # fmt: skip
 
 
-def facts(path: Path) -> dict[str, Any]:
-    (packed,) = re.findall('id="facts">([^<]*)<', path.read_text("utf-8"))
-    return cast("dict[str, Any]", decompress(packed))
+def said(figure: Any) -> str:
+    return f"{figure.layout.title.text}: {figure.layout.title.subtitle.text}"
 
 
-def test_the_page_holds_the_figures_and_the_worst_run(tmp_path: Path) -> None:
-    target = tmp_path / "report.html"
-    explorer.report(table(), target, worst=1, models={"<b>loud</b>": Loud()}, title="A <b>sweep")
-    text = target.read_text("utf-8")
-    said = facts(target)
-    assert [figure["name"] for figure in said["figures"]] == [
-        "conformance", "parts-0", "parts-1", "traps",
-    ]  # fmt: skip
-    assert said["figures"][0]["rows"][0][0] == "<b>loud</b>"  # Raw here: the page sets it as text.
-    assert said["errors"][0][2] == "2"
-    (run,) = said["runs"]
-    assert run["replay"] and 'id="run-0"' in text
-    (packed,) = re.findall('id="run-0">([^<]*)<', text)
-    assert "renderExplorer" in str(decompress(packed))
-    # Nothing of a model stands in the page as itself, and nothing is fetched.
-    assert "A &lt;b&gt;sweep" in text and "A <b>sweep" not in text
-    assert HOSTILE not in text and "onerror=alert" not in text
-    assert "default-src 'none'" in text
+def test_the_figures_are_those_of_the_table() -> None:
+    first, *parts, traps = explorer.report(table())
+    assert len(parts) == 2  # Of "never" there is no text.
+    assert said(first).startswith("Conformance: 4 of 6 rows are texts of their constraint")
+    assert "2 failed" in said(first) and "can write no word" in said(first)
+    shares = {bar.name: list(bar.x) for bar in first.data}
+    assert shares["failed"] == [0.0, 0.0, 1.0]
+    for k in range(3):
+        assert sum(values[k] for values in shares.values()) == pytest.approx(1)
+    assert "Traps by kind" in said(traps)
 
 
-def test_labels_of_plotly_are_escaped() -> None:
-    for figure in (conformance(summarize(table())), trap_figure(summarize(table()))):
-        for trace in figure.data:
-            said = " ".join([*trace["labels"], trace["name"], trace["hovertemplate"]])
-            assert "<" not in said.replace("<extra>", "").replace("</extra>", "")
+def test_nothing_of_a_model_is_markup() -> None:
+    for figure in explorer.report(table()):
+        shown = [said(figure), *figure.layout.yaxis.ticktext, *(bar.name for bar in figure.data)]
+        assert "<" not in " ".join(shown)
 
 
-def test_a_model_that_is_not_at_hand_is_named(tmp_path: Path) -> None:
-    explorer.report(table(), tmp_path / "report.html", worst=2)
-    for run in facts(tmp_path / "report.html")["runs"]:
-        assert not run["replay"]
-        assert "was not given as a name" in run["why_not"] and "models={" in run["why_not"]
-
-
-def test_a_figure_of_many_parts_is_cut_and_its_table_is_not(tmp_path: Path) -> None:
+def test_a_figure_of_many_parts_is_cut() -> None:
     letters = explorer.regex("fdosyenfdosyenfdo")
     done = explorer.sweep("a", letters, hash_model(), max_tokens=40)
-    explorer.report(done, tmp_path / "report.html", worst=0)
-    (_, parts, _) = facts(tmp_path / "report.html")["figures"]
-    assert len(parts["data"][0]["x"]) == MOST_BARS < len(parts["rows"])
+    _, parts, _ = explorer.report(done)
+    assert len(parts.data[0].x) == MOST_BARS
 
 
 def test_a_folder_is_reported_like_its_sweep(tmp_path: Path) -> None:
     done = explorer.sweep("a", explorer.regex("[a-z]{3}"), "tiny", folder=tmp_path / "runs")
-    explorer.report(done, tmp_path / "one.html", worst=0)
-    explorer.report(tmp_path / "runs", tmp_path / "two.html", worst=0)
-    assert facts(tmp_path / "one.html") == facts(tmp_path / "two.html")
+    assert explorer.report(done) == explorer.report(tmp_path / "runs")
 
 
-def test_a_table_of_something_else_is_refused(tmp_path: Path) -> None:
+def test_a_table_of_something_else_is_refused() -> None:
     with pytest.raises(ExplorerError, match="no column 'text'"):
-        explorer.report(table().drop_columns(["text"]), tmp_path / "report.html")
-    with pytest.raises(ExplorerError, match="No such file"):
-        explorer.report(table(), tmp_path / "nowhere" / "report.html")
+        explorer.report(table().drop_columns(["text"]))

@@ -1,4 +1,4 @@
-"""Places of batches: each gives the same rows as this process, each row once, whatever dies."""
+"""On Dask a sweep gives the same rows as in this process, each once, whatever dies."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import socket
 import subprocess
 import sys
 import textwrap
-import threading
 from collections.abc import Generator, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,16 +18,11 @@ import pytest
 
 import explorer
 from explorer.errors import ExplorerError
-from explorer.sweeps.grid import SweepBatch, SweepSetup
-from explorer.sweeps.places import Finished, OnDask
-from explorer.sweeps.sweep import SweepProgress
-from explorer.sweeps.worker import run_batch
 from tests.sweeps.pools import DEADLY, dies_always, dies_once, opened
 
 PROMPTS = [f"p{k}" for k in range(20)]
 # distributed says of its calls what holds in asynchronous code.
 distributed: Any = pytest.importorskip("distributed")
-dask: Any = pytest.importorskip("dask")
 
 CONSTRAINTS = {"letters": explorer.regex("[a-z]{1,9}"), "digits": explorer.regex("[0-9]{1,9}")}
 
@@ -45,12 +38,6 @@ def texts(done: Any) -> list[tuple[str, str]]:
 
 def keys_in(folder: Path) -> list[str]:
     return pq.read_table(folder, columns=["key"])["key"].to_pylist()
-
-
-def test_threads_write_what_this_process_writes() -> None:
-    with ThreadPoolExecutor(3) as executor:
-        assert texts(asked(executor)) == texts(asked(None))
-        assert executor.submit(int, "1").result() == 1  # It stays open.
 
 
 @pytest.fixture(scope="module")
@@ -85,77 +72,18 @@ def test_own_processes_write_what_this_process_writes(
     assert texts(done) == here
 
 
-class Losing:
-    """A place that loses some batches, and counts how many it holds."""
-
-    capacity = 3
-
-    def __init__(self, times: int, suspect: bool) -> None:
-        self.setup: SweepSetup | None = None
-        self.waiting: list[SweepBatch] = []
-        self.most = 0
-        self.left = times
-        self.suspect = suspect
-        self.runs: list[int] = []
-
-    def start(self, setup: SweepSetup) -> None:
-        self.setup = setup
-
-    def submit(self, batch: SweepBatch) -> None:
-        self.waiting.append(batch)
-        self.most = max(self.most, len(self.waiting))
-
-    def finished(self, seconds: float) -> Sequence[Finished]:
-        batch = self.waiting.pop()
-        if self.left and any(row.prompt == "p3" for row in batch.rows):
-            self.left -= 1
-            return [Finished(batch, None, "died", self.suspect)]
-        assert self.setup is not None
-        self.runs.append(len(batch.rows))
-        return [Finished(batch, run_batch(self.setup, batch))]
-
-    def close(self) -> None:
-        self.waiting.clear()
-
-
-@pytest.mark.parametrize("suspect", [True, False])
-def test_a_batch_that_is_lost_is_run_again(suspect: bool) -> None:
-    place = Losing(2, suspect)
-    assert texts(asked(place)) == texts(asked(None))
-    assert place.runs == [4] * 10
-    assert place.most == 3  # No more than the place has room for.
-
-
-def test_a_batch_that_kills_its_workers_is_run_row_by_row() -> None:
-    place = Losing(3, suspect=True)
-    assert texts(asked(place)) == texts(asked(None))
-    assert sorted(place.runs) == [1] * 4 + [4] * 9
-
-
-def test_a_row_that_kills_its_workers_is_a_failure() -> None:
-    done = asked(Losing(1000, suspect=True))
-    failed = [row for row in done.table.to_pylist() if row["error"]]
-    assert done.failed == len(failed) == 2 and len(done) == 40
-    assert {row["prompt"] for row in failed} == {"p3"}
-    assert "lost 3 times" in failed[0]["error"]
-
-
-def test_losses_that_nobody_caused_are_not_counted() -> None:
-    assert asked(Losing(20, suspect=False)).failed == 0
-
-
 def test_what_cannot_travel_is_refused_at_once() -> None:
-    with ProcessPoolExecutor(1) as executor, pytest.raises(ExplorerError, match="cannot be sent"):
-        asked(executor, models=lambda: opened())
+    with pytest.raises(ExplorerError, match="cannot be sent"):
+        asked(1, models=lambda: opened())
 
 
 CRASH = """
 import os, sys
 import explorer
-from tests.sweeps.test_places import asked, distributed
+from tests.sweeps.test_dask import asked, distributed
 
-def listen(progress):
-    if progress.done >= int(sys.argv[2]):
+def listen(done, total):
+    if done >= int(sys.argv[2]):
         os.kill(os.getpid(), 9)
 
 from explorer.sweeps import sweep as module
@@ -182,13 +110,18 @@ def test_a_process_that_is_killed_leaves_whole_rows(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("model", "failed"), [(dies_once, 0), (dies_always, 2)])
+@pytest.mark.parametrize(("model", "failed"), [(dies_once, 0), (dies_always, 1)])
 @pytest.mark.usefixtures("noted")
-def test_a_process_of_ours_that_dies(model: object, failed: int) -> None:
-    done = asked(1, [*PROMPTS[:5], "die"], models=model, batch_size=3)
-    assert (len(done), done.failed) == (12, failed)
-    errors = {row["prompt"] for row in done.table.to_pylist() if row["error"]}
-    assert errors == ({"die"} if failed else set())
+def test_a_row_that_kills_its_worker_is_a_failure(model: object, failed: int) -> None:
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as local, distributed.Client(local) as client:  # fmt: skip
+        local.scheduler.allowed_failures = 1  # So that few processes have to die.
+        given: Any = {"models": model, "where": client, "max_tokens": 4}
+        done = explorer.sweep(["a", "die"], CONSTRAINTS["letters"], **given)
+    errors = {row["prompt"]: row["error"] for row in done.table.to_pylist()}
+    assert (len(done), done.failed, errors["a"]) == (2, failed, None)
+    assert not failed or "worker that ran the row died" in errors["die"]
 
 
 @pytest.mark.long
@@ -198,8 +131,8 @@ def test_a_worker_of_a_cluster_is_killed_in_the_middle(tmp_path: Path) -> None:
         n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None
     ) as local, distributed.Client(local) as client:  # fmt: skip
 
-        def listen(progress: SweepProgress) -> None:
-            if progress.done >= 20 and not killed:
+        def listen(finished: int, _: int) -> None:
+            if finished >= 20 and not killed:
                 killed.append(next(iter(client.run(os.getpid).values())))
                 os.kill(killed[0], signal.SIGKILL)
 
@@ -240,26 +173,6 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def test_a_scheduler_that_dies_while_it_is_asked_leaves_the_capacity_as_it_was() -> None:
-    """The number of workers is asked for without a pause, so the worker dies during a question."""
-    port = free_port()
-    with (
-        scheduler_and_workers(port, workers=0) as running,
-        # So long it waits for the dead one if a question was just asked.
-        distributed.Client(f"tcp://127.0.0.1:{port}", timeout=30) as client,
-        dask.config.set({"distributed.comm.timeouts.connect": "2s"}),
-    ):
-        killer = threading.Timer(0.3, running[0].kill)
-        killer.start()
-        asked_for = 0
-        while client.status == "running":
-            place = OnDask(client)  # One that has not asked yet asks at once.
-            assert place.capacity == 1
-            asked_for += 1
-        killer.join()
-        assert asked_for > 1 and OnDask(client).capacity == 1
-
-
 @pytest.mark.long
 def test_two_workers_are_killed_one_after_the_other(tmp_path: Path) -> None:
     killed: list[int] = []
@@ -270,9 +183,9 @@ def test_two_workers_are_killed_one_after_the_other(tmp_path: Path) -> None:
     ):
         client.wait_for_workers(3, timeout=120)
 
-        def listen(progress: SweepProgress) -> None:
-            if progress.done >= 20 + 40 * len(killed) and len(killed) < 2:
-                killed.append(progress.done)
+        def listen(finished: int, _: int) -> None:
+            if finished >= 20 + 40 * len(killed) and len(killed) < 2:
+                killed.append(finished)
                 running[len(killed)].kill()
 
         done = asked(client, [f"p{k}" for k in range(60)], folder=tmp_path, progress=listen)
@@ -307,38 +220,12 @@ def test_a_scheduler_that_does_not_come_back_loses_no_row(tmp_path: Path) -> Non
         distributed.Client(f"tcp://127.0.0.1:{port}", timeout=20) as client,
     ):
 
-        def listen(progress: SweepProgress) -> None:
-            if progress.done >= 20:
+        def listen(finished: int, _: int) -> None:
+            if finished >= 20:
                 running[0].kill()
 
-        with pytest.raises(ExplorerError, match="did not come back in time"):
+        with pytest.raises(ExplorerError, match="scheduler went away"):
             asked(client, folder=tmp_path, progress=listen)
     rest = asked(None, folder=tmp_path)
     assert rest.found + rest.written == 40
     assert sorted(keys_in(tmp_path)) == sorted(asked(None).table["key"].to_pylist())
-
-
-@pytest.mark.long
-def test_the_scheduler_is_killed_and_started_again(tmp_path: Path) -> None:
-    port = free_port()
-    killed: list[int] = []
-    address = f"tcp://127.0.0.1:{port}"
-    with (
-        scheduler_and_workers(port) as running,
-        distributed.Client(address, timeout=90) as client,
-    ):
-        client.wait_for_workers(2, timeout=120)
-
-        def listen(progress: SweepProgress) -> None:
-            if progress.done >= 20 and not killed:
-                killed.append(progress.done)
-                running[0].kill()
-                running[0].wait()
-                again = started("dask_scheduler", "--host", "127.0.0.1", "--port", str(port))
-                running[0] = again
-                running.extend(worker(port) for _ in range(2))
-
-        done = asked(client, [f"p{k}" for k in range(60)], folder=tmp_path, progress=listen)
-    assert killed and (len(done), done.failed) == (120, 0)
-    keys = keys_in(tmp_path)
-    assert len(keys) == len(set(keys)) == 120
