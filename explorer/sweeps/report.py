@@ -306,7 +306,7 @@ def named_place(constraint: Constraint, text: bytes) -> str:
         '/properties/age'
     """
     try:
-        place = parts(constraint.source, constraint.machine, text, None)
+        place = parts(constraint.source, constraint.machine, text, None, offered="nothing")
     except ExplorerError:
         return UNPLACED
     names = list(dict.fromkeys(name for part in place for name in _names(part)))
