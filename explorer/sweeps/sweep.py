@@ -175,7 +175,7 @@ def sweep(
         done = keys_of(kept, failures=not again)
     order = list(grid.keys())
     found = sum(key in done for key in order)
-    rows = _Rows(kept)
+    rows = _SweptRows(kept)
     begun, cancelled = time.monotonic(), False
     told(found, len(order))
     results = _results(place, grid.setup, grid.batches(done))
@@ -195,7 +195,7 @@ def sweep(
 
 
 @dataclass
-class _Rows:
+class _SweptRows:
     """The rows that a sweep has made so far; with a folder they are written to it in parts."""
 
     folder: Path | None
