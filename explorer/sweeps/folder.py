@@ -95,7 +95,7 @@ def columns() -> Any:
     )
 
 
-def parts_of(folder: Path) -> list[Path]:
+def stored_parts(folder: Path) -> list[Path]:
     """The paths of a folder's parts, sorted by name.
 
     Raises:
@@ -126,7 +126,7 @@ def keys_of(folder: Path, failures: bool) -> set[str]:
         DamagedFile: A part cannot be read.
     """
     keys: set[str] = set()
-    for part in parts_of(folder):
+    for part in stored_parts(folder):
         rows = _read(part, ["key", "error"])
         for key, error in zip(rows["key"].to_pylist(), rows["error"].to_pylist(), strict=True):
             if failures or error is None:
@@ -143,7 +143,7 @@ def read_rows(folder: Path) -> Any:
         ExplorerError: There is no sweep in the folder.
         DamagedFile: A part cannot be read.
     """
-    parts = parts_of(folder)
+    parts = stored_parts(folder)
     if not parts:
         raise ExplorerError(
             f"{folder} holds no rows of a sweep.",

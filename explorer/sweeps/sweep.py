@@ -35,9 +35,9 @@ from explorer.sweeps.folder import (
     columns,
     keys_of,
     library,
-    parts_of,
     pyarrow,
     read_rows,
+    stored_parts,
     write_part,
 )
 from explorer.sweeps.grid import SweepBatch, SweepGrid, SweepSettings, SweepSetup
@@ -174,22 +174,22 @@ def sweep(
             kept.mkdir(parents=True, exist_ok=True)
         done = keys_of(kept, failures=not again)
     order = list(grid.keys())
-    found = sum(key in done for key in order)
+    already = sum(key in done for key in order)
     rows = _SweptRows(kept)
     begun, cancelled = time.monotonic(), False
-    told(found, len(order))
+    told(already, len(order))
     results = _results(place, grid.setup, grid.batches(done))
     try:
         for result in results:
             rows.add(result)
-            told(found + rows.written, len(order))
+            told(already + rows.written, len(order))
     except KeyboardInterrupt:
         cancelled = True
     finally:
         results.close()
         rows.flush()
     return Sweep(
-        rows.table(order), kept, len(order), found, rows.written, rows.failed, cancelled,
+        rows.table(order), kept, len(order), already, rows.written, rows.failed, cancelled,
         time.monotonic() - begun,
     )  # fmt: skip
 
@@ -221,7 +221,7 @@ class _SweptRows:
     def table(self, order: Sequence[str]) -> Any:
         """The finished rows with these keys, in this order."""
         pa = pyarrow()
-        if self.folder is not None and parts_of(self.folder):
+        if self.folder is not None and stored_parts(self.folder):
             rows = read_rows(self.folder)
         else:
             rows = pa.concat_tables([columns().empty_table(), *self.kept])
