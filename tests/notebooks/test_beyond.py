@@ -16,11 +16,11 @@ Show = Callable[[str], Shown]
 
 def test_invasiveness(show: Show) -> None:
     shown = show("10_invasiveness")
-    pictures(shown, "bridge", "scanner", "int")
+    pictures(shown, "bridge", "texts", "scanner", "int")
     assert f"It is {shown.value('bridges')}." in shown.printed("bridge")
     assert shown.value("len(new)") == shown.value("bridges") > 5
     # The limits that are too small are invasive; no limit is not.
-    said = shown.value("said")
+    said = shown.value("{row['name']: row['said'] for row in written.rows}")
     assert said["ours"] == "the same as the model alone"
     assert all("invasive" in said[f"k = {k}"] for k in (0, 1, 2))
     rows = shown.plain("rows").splitlines()[2:]
