@@ -9,7 +9,7 @@ import pytest
 
 from explorer.cli import demo, main
 from explorer.cli.options import add_constraint, constraint_of
-from explorer.errors import ConstraintError
+from explorer.errors import ConstraintError, GrammarError
 
 
 def parsed() -> ArgumentParser:
@@ -38,10 +38,12 @@ def test_several_stacks(tmp_path: Path) -> None:
     path = tmp_path / "sums.gbnf"
     path.write_text('root ::= root "+" root | "1"')
     parser = parsed()
-    with pytest.raises(ConstraintError, match="--ambiguous"):
-        constraint_of(parser.parse_args(["--ambiguous", "--regex", "a"]))
-    given = constraint_of(parser.parse_args(["--ambiguous", "--grammar", str(path)]))
+    with pytest.raises(ConstraintError, match="--unambiguous"):
+        constraint_of(parser.parse_args(["--unambiguous", "--regex", "a"]))
+    given = constraint_of(parser.parse_args(["--grammar", str(path)]))
     assert given is not None and given.accepts("1+1+1")
+    with pytest.raises(GrammarError, match="two stacks"):
+        constraint_of(parser.parse_args(["--unambiguous", "--grammar", str(path)]))
 
 
 def test_a_fault_is_printed_with_its_place(

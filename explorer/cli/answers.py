@@ -40,7 +40,7 @@ _CLOSE: Final = 0.7
 
 _OPTIONS: Final = {
     "strict=False": "--no-strict",
-    "ambiguous=True": "--ambiguous",
+    "ambiguous=False": "--unambiguous",
     "lazy=True": "--lazy",
     'property_order="schema"': "--property-order schema",
     "folder=...": "--folder PATH",

@@ -208,7 +208,9 @@ def add_constraint(command: argparse.ArgumentParser, *, required: bool = False) 
         help="allow only the tokens with which the tokenizer itself writes the text",
     )
     command.add_argument(
-        "--ambiguous", action="store_true", help="follow every stack of the grammar"
+        "--unambiguous",
+        action="store_true",
+        help="refuse a grammar in which a text can be read in two ways",
     )
     add_schema_options(command)
 
@@ -238,7 +240,7 @@ def constraint_of(
 def _unstaged_constraint(
     arguments: argparse.Namespace, vocabulary: Vocabulary | None
 ) -> Constraint | None:
-    owners = {"ambiguous": "grammar"} | dict.fromkeys(NAMES, "json_schema")
+    owners = {"unambiguous": "grammar"} | dict.fromkeys(NAMES, "json_schema")
     for option, owner in owners.items():
         said = getattr(arguments, option) not in (None, False)
         if said and getattr(arguments, owner) is None:
@@ -259,7 +261,7 @@ def _unstaged_constraint(
     if arguments.grammar is not None:
         path = file_path("--grammar", arguments.grammar)
         syntax = "lark" if path.suffix.lower() == ".lark" else "gbnf"
-        return grammar(read_text(path), syntax, ambiguous=bool(arguments.ambiguous))
+        return grammar(read_text(path), syntax, ambiguous=False if arguments.unambiguous else None)
     return None if arguments.choice is None else choice(arguments.choice)
 
 

@@ -211,7 +211,6 @@ class Rules:
     Args:
         root, rules: The rule, and the body of every rule that is called.
         make: Builds the minimal machine of the rules; raises `NotRegular` if they recurse.
-        ambiguous: Whether a text may lead to several stacks.
         locate: As for `Deferred`; by default the places are those of the rules.
     """
 
@@ -220,7 +219,6 @@ class Rules:
     root: str
     rules: Mapping[str, Node] = field(repr=False)
     make: Callable[[Rules, Meter], Dfa] = field(repr=False)
-    ambiguous: bool = False
     locate: Locate | None = field(default=None, repr=False)
 
 

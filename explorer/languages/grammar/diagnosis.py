@@ -1,8 +1,9 @@
-"""The error for a grammar that leads to two stacks: a shortest such text, both derivations,
-and an example of a rewrite.
+"""The error and the remark for a grammar that leads to two stacks: a shortest such text, both
+derivations, and an example of a rewrite.
 
-By default a grammar must lead to one stack after every text (decision 29 says what that means and
-why). A conflict is a state of the network that has two moves over one class of bytes
+With ``ambiguous=False`` a grammar must lead to one stack after every text (decision 29 says what
+that means and why); by default the same search makes a remark. A conflict is a state of the network
+that has two moves over one class of bytes
 (`explorer.automata.rules.moves`). The shortest text that leads to it is put together from the
 shortest words of rules and the shortest paths through them (Dijkstra, rule by rule); if one of the
 moves is to end the rule, also from a shortest chain of callers after which the byte may follow.
@@ -249,8 +250,8 @@ _ADVICE: Final = {
 }
 
 _LOOSE: Final = (
-    "Or give ambiguous=True, and every stack is followed. For some languages, such as palindromes, "
-    "nothing else helps."
+    "Or leave ambiguous=False out: every stack is followed. For some languages, such as "
+    "palindromes, nothing else helps."
 )
 
 

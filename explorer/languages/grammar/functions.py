@@ -18,7 +18,7 @@ def grammar(
     text: str,
     syntax: str = "gbnf",
     *,
-    ambiguous: bool = False,
+    ambiguous: bool | None = None,
     budget: Budget | None = None,
 ) -> Constraint:
     """The texts that a context-free grammar derives.
@@ -27,14 +27,16 @@ def grammar(
         text: The grammar.
         syntax: The notation of the text: ``"gbnf"``, that of llama.cpp, and of xgrammar, which
             calls it EBNF; or ``"lark"``. `explorer.languages.grammar.notations` lists the syntax.
-        ambiguous: Follow every stack that a text can lead to. By default every text must lead to
-            one stack; if not, the error shows a shortest text that does not and a rewrite.
+        ambiguous: By default every way to read a text is followed, with one stack where one is
+            enough; if a text can be read in two ways, a remark of the report shows a shortest one
+            and a rewrite. ``False`` refuses such a grammar (Koo et al. 2024, section 3.1), and
+            ``True`` says nothing.
         budget: Limits for reading and checking the grammar, which takes some microseconds a
             character.
 
     Raises:
-        GrammarError: The grammar cannot be read, or its rules cannot be followed; with line and
-            column.
+        GrammarError: The grammar cannot be read, or with ``ambiguous=False`` a text can be read
+            in two ways; with line and column.
         ConstraintError: The text is not a text, or the notation is not known.
         BudgetExceeded: A limit was reached.
 
@@ -43,7 +45,7 @@ def grammar(
         >>> nested.accepts("aabb"), nested.accepts("aab")
         (True, False)
     """
-    several = flag("ambiguous", ambiguous)
+    several = None if ambiguous is None else flag("ambiguous", ambiguous)
     syntax = plain(syntax)
     kind = NOTATIONS.get(syntax) if isinstance(syntax, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
     if kind is None:

@@ -16,7 +16,7 @@ from explorer.arguments import counted, flag, instance, whole_text
 from explorer.automata.rules.network import regular
 from explorer.automata.tree.nodes import Node, Rules, Source, Written
 from explorer.budget import Budget, Meter
-from explorer.errors import DamagedFile, GrammarError, caret
+from explorer.errors import BudgetExceeded, DamagedFile, GrammarError, caret
 from explorer.languages.grammar.diagnosis import check_deterministic
 from explorer.languages.grammar.notations.checks import check_rules, unused_rules
 from explorer.languages.grammar.notations.gbnf import GbnfReader
@@ -27,6 +27,9 @@ from explorer.languages.sources.registry import register
 MOST_REMARKS: Final = 8
 """The most unused rules that are named in remarks."""
 
+SEARCHED: Final = Budget(states=200_000, arcs=20_000_000, seconds=1.0)
+"""The budget of the search for a text of the remark on ambiguity."""
+
 LONGEST_SHOWN: Final = 60
 """The most characters of a grammar in its short form."""
 
@@ -36,7 +39,8 @@ class GrammarText(Source):
     """A grammar as it was written.
 
     Args:
-        ambiguous: Whether a text may lead to several stacks.
+        ambiguous: ``False`` if a text that can be read in two ways was refused; by default a remark
+            shows such a text, and with ``True`` nothing is said.
         parts: The sources embedded in the text as pieces.
     """
 
@@ -48,7 +52,7 @@ class GrammarText(Source):
     """The remedies for names that are known but not defined in the text."""
 
     grammar: str
-    ambiguous: bool = False
+    ambiguous: bool | None = None
     parts: tuple[Source, ...] = ()
 
     @property
@@ -72,7 +76,7 @@ class GrammarText(Source):
         reader.meter = meter
         rules = reader.rules()
         check_rules(
-            self.grammar, rules, self.root(rules), circles=self.ambiguous,
+            self.grammar, rules, self.root(rules), circles=self.ambiguous is not False,
             elsewhere=self.elsewhere, meter=meter,
         )  # fmt: skip
         return tuple(rules), tuple(reader.leaves)
@@ -90,7 +94,23 @@ class GrammarText(Source):
             )
         if more := len(unused) - len(said):
             said.append(f"{more:,} more rules are never used.")
-        return (*said, *super().warnings())
+        return (*said, *self._read_twice(), *super().warnings())
+
+    def _read_twice(self) -> tuple[str, ...]:
+        """A remark with a text that can be read in two ways, if there is one."""
+        tree = self.tree.body
+        if self.ambiguous is not None or not isinstance(tree, Rules):
+            return ()
+        try:
+            check_deterministic(self.grammar, self.rules, tree, self.notation, Meter(SEARCHED))
+        except GrammarError as error:
+            told = (
+                f"{error.message}\nEvery way is followed; ambiguous=False refuses such a grammar."
+            )
+            return (told,)
+        except BudgetExceeded:
+            return ("Some text may be read in two ways; none was found within a second.",)
+        return ()
 
     @property
     def space_remedy(self) -> str:
@@ -110,7 +130,7 @@ class GrammarText(Source):
             )
             for rule in self.rules
         }
-        return Rules(0, len(self.grammar), self.root(self.rules), bodies, regular, self.ambiguous)
+        return Rules(0, len(self.grammar), self.root(self.rules), bodies, regular)
 
     def fields(self) -> dict[str, object]:
         """The text, and whether it may be ambiguous."""
@@ -121,7 +141,7 @@ class GrammarText(Source):
         """The grammar that was saved, read again."""
         text = instance("grammar", fields["grammar"], str, "a str", error=DamagedFile)
         parts = children if cls.embeds else ()  # Ignore those of a damaged file.
-        return cls.of(text, parts, ambiguous=flag("ambiguous", fields["ambiguous"]))
+        return cls.of(text, parts, ambiguous=_flag(fields["ambiguous"]))
 
     @classmethod
     def read(cls, text: str) -> Self:
@@ -134,7 +154,7 @@ class GrammarText(Source):
 
     @classmethod
     def of(
-        cls, text: str, parts: tuple[Source, ...] = (), *, ambiguous: bool = False,
+        cls, text: str, parts: tuple[Source, ...] = (), *, ambiguous: bool | None = None,
         budget: Budget | None = None,
     ) -> Self:  # fmt: skip
         """The source of a grammar, read and checked at once.
@@ -154,13 +174,13 @@ class GrammarText(Source):
         made = cls(text, ambiguous, leaves)
         vars(made)["rules"] = rules  # Where `cached_property` keeps it.
         tree = made.tree.body
-        if not ambiguous and isinstance(tree, Rules):
+        if ambiguous is False and isinstance(tree, Rules):
             given = None if budget is None else meter
             check_deterministic(text, rules, tree, cls.notation, given)
         return made
 
     def __str__(self) -> str:
-        more = ", ambiguous=True" if self.ambiguous else ""
+        more = "" if self.ambiguous is None else f", ambiguous={self.ambiguous}"
         syntax = "" if self.notation == "gbnf" else f", {self.notation!r}"
         lines = (" ".join(line.split()) for line in self.grammar.splitlines())
         text = "; ".join(line for line in lines if line and not line.startswith(("#", "//")))
@@ -215,3 +235,8 @@ NOTATIONS: Final[dict[str, type[GrammarText]]] = {
     "lark": LarkGrammar,
 }
 """The kind of source of each notation."""
+
+
+def _flag(value: object) -> bool | None:
+    """Whether the grammar may be ambiguous, as it was saved."""
+    return None if value is None else flag("ambiguous", value)

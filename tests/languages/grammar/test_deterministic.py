@@ -61,13 +61,33 @@ def all_stacks(constraint: explorer.Constraint) -> ManyStacks:
 def test_two_stacks_are_an_error_that_teaches(text: str) -> None:
     kind, prefix, derivation = AMBIGUOUS[text]
     with pytest.raises(GrammarError) as caught:
-        grammar(f"root ::= e\n{text}")
+        grammar(f"root ::= e\n{text}", ambiguous=False)
     error = caught.value
     assert (error.evidence["kind"], error.evidence["prefix"]) == (kind, prefix)
     assert derivation in str(error) and "Two derivations:" in str(error)
-    assert "ambiguous=True" in error.remedy and "::=" in error.remedy
+    assert "ambiguous=False" in error.remedy and "::=" in error.remedy
     derivations = [line for line in str(error).split("\n") if ", which reads " in line]
     assert len(set(derivations)) == 2
+
+
+@pytest.mark.parametrize("text", AMBIGUOUS)
+def test_by_default_two_readings_are_a_remark(text: str) -> None:
+    """Every way is followed, and the remark has the text of the error."""
+    written = f"root ::= e\n{text}"
+    constraint = grammar(written)
+    with pytest.raises(GrammarError) as caught:
+        grammar(written, ambiguous=False)
+    (remark,) = constraint.source.warnings()
+    assert remark.startswith(caught.value.message) and "ambiguous=False" in remark
+    assert grammar(written, ambiguous=True).source.warnings() == ()
+    vocabulary = explorer.Vocabulary.from_bytes([bytes([k]) for k in range(33, 127)], eos_ids=[94])
+    machine = explorer.compile(constraint, vocabulary, lazy=True)
+    prefix, byte = caught.value.evidence["prefix"], caught.value.evidence["byte"]
+    state = machine.start
+    for read in [*cast("bytes", prefix), cast("int", byte)]:
+        state = machine.step(state, read - 33)
+        assert state is not None
+    assert machine.allowed(state).any() and machine.report.warnings == (remark,)
 
 
 def stacks_after(constraint: explorer.Constraint, text: bytes) -> int:
@@ -94,7 +114,7 @@ def stacks_after(constraint: explorer.Constraint, text: bytes) -> int:
 @given(productions)
 def test_random_grammars_with_one_stack(rules: Productions) -> None:
     try:
-        constraint = grammar(as_gbnf(rules))
+        constraint = grammar(as_gbnf(rules), ambiguous=False)
     except GrammarError as error:
         if "prefix" not in error.evidence:
             return

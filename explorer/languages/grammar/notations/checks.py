@@ -218,7 +218,7 @@ def _without_circle(text: str, name: str, call: Call, body: Node) -> str:
     whole = inside(body)
     options = [inside(each) for each in whole.options] if isinstance(whole, Branch) else []
     if any(each is call for each in options) and call.name == name:
-        return "Leave this alternative out: it adds no text. Or give ambiguous=True."
+        return "Leave this alternative out: it adds no text. Or leave ambiguous=False out."
     twice = [
         each
         for each in options
@@ -230,11 +230,11 @@ def _without_circle(text: str, name: str, call: Call, body: Node) -> str:
     spelled = " | ".join(_spelled(text, each) for each in others)
     if twice and others:
         mended = f"Write the alternatives of {name} but this one as ({spelled})*."
-        return f"{mended} Or give ambiguous=True."
+        return f"{mended} Or leave ambiguous=False out."
     return _AMBIGUOUS
 
 
-_AMBIGUOUS: Final = "Give ambiguous=True."
+_AMBIGUOUS: Final = "Leave ambiguous=False out."
 _QUOTES: Final = ('"', "'")
 
 
