@@ -109,6 +109,12 @@ def test_sentences_are_those_that_were_read(name: str) -> None:
     assert answered(before).strip() == before.strip(), "python -m tests.test_sentences"
 
 
+def test_no_sentence_is_of_code_that_left() -> None:
+    left = re.compile(r"^\| (NameError|ImportError|ModuleNotFoundError)", re.MULTILINE)
+    assert not left.search(FILE.read_text("utf-8"))
+    assert left.search("| " + said("gone()", {}))
+
+
 def test_another_sentence_is_seen() -> None:
     assert answered('>>> regex("(")\n| RegexError: fine') != '>>> regex("(")\n| RegexError: fine'
 
