@@ -370,6 +370,8 @@ class Deciding:
             self._names = _names(asked.longer)
             try:
                 nearby = [] if self.passes(Lifted(), asked) else self._search(asked)
+            except BudgetExceeded:
+                nearby = []
             finally:
                 self._names = None
             self.begin()
