@@ -21,7 +21,7 @@ from tests.notebooks.running import Shown, executed, notebook
 
 @pytest.fixture
 def show(kernel: KernelManager, tmp_path: Path) -> Iterator[Callable[[str], Shown]]:
-    """Run a notebook, given by its name, and give what it shows."""
+    """Run a notebook, given by its name, and give what it shows; it is exported at the end."""
     run: list[Shown] = []
 
     def one(stem: str) -> Shown:
@@ -30,4 +30,7 @@ def show(kernel: KernelManager, tmp_path: Path) -> Iterator[Callable[[str], Show
 
     yield one
     for shown in run:
-        shown.close()
+        try:
+            shown.export(tmp_path)
+        finally:
+            shown.close()

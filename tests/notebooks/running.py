@@ -10,6 +10,7 @@ import nbformat
 from jupyter_client.manager import KernelManager
 from nbclient import NotebookClient
 
+from tools.site.lessons import lesson_page, write_replays
 from widgets.lessons.prediction import FOLDED, WAITING
 
 FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
@@ -44,6 +45,20 @@ class Shown:
         self._client.nb.cells.append(asked)
         self._client.execute_cell(asked, len(self._client.nb.cells) - 1)
         return json.loads(asked.outputs[0].text)
+
+    def export(self, folder: Path) -> None:
+        """Write what the site shows of it: its page, its pictures, and a page of each explorer.
+
+        What it changes, such as the place of a session, is not changed back.
+        """
+        cells = write_replays(self._client, folder)
+        for cell in cells:
+            assert "<html" in (folder / f"{cell}.html").read_text("utf-8"), cell
+        asked = self._client.nb.cells
+        self._client.nb.cells = [cell for cell in asked if cell.id in self.cells][1:]
+        page, pictures = lesson_page(self._client.nb, "lesson", str, cells)
+        assert page.startswith("# ") and all(f"lesson/{cell}.html" in page for cell in cells)
+        assert all("<title>" in picture for picture in pictures.values())
 
     def close(self) -> None:
         """Disconnect from the kernel, which goes on running."""

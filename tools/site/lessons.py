@@ -104,18 +104,33 @@ def with_outputs(path: Path, kept: Path, manager: Callable[[], KernelManager]) -
     kept.parent.mkdir(parents=True, exist_ok=True)
     try:
         client.execute()
-        for cell in [cell for cell in made.cells if _is_still(cell)]:
-            name = cell.source.rstrip().splitlines()[-1]
-            source = REPLAY.format(name=name, path=str(kept.parent / f"{cell.id}.html"))
-            made.cells.append(_FORMAT.v4.new_code_cell(source))
-            client.execute_cell(made.cells[-1], len(made.cells) - 1)
-            del made.cells[-1]
+        write_replays(client, kept.parent)
     finally:
         if client.kc is not None:
             client.kc.stop_channels()
     del made.cells[0]
     kept.write_text(_FORMAT.writes(made), encoding="utf-8")
     return made
+
+
+def write_replays(client: NotebookClient, folder: Path) -> list[str]:
+    """Write the page of each explorer of a notebook that was executed.
+
+    Returns:
+        The cells whose page is in the folder.
+
+    Raises:
+        CellExecutionError: A page could not be written.
+    """
+    made: Any = client.nb
+    stills = [cell for cell in made.cells if _is_still(cell)]
+    for cell in stills:
+        name = cell.source.rstrip().splitlines()[-1]
+        source = REPLAY.format(name=name, path=str(folder / f"{cell.id}.html"))
+        made.cells.append(_FORMAT.v4.new_code_cell(source))
+        client.execute_cell(made.cells[-1], len(made.cells) - 1)
+        del made.cells[-1]
+    return [str(cell.id) for cell in stills]
 
 
 def _is_still(cell: Any) -> bool:
@@ -238,4 +253,4 @@ def _printed(text: str) -> str:
     return f"{fence}text\n{text}\n{fence}" if text else ""
 
 
-__all__ = ["lesson_page", "running_kernel", "sources_hash", "with_outputs"]
+__all__ = ["lesson_page", "running_kernel", "sources_hash", "with_outputs", "write_replays"]
