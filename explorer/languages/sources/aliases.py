@@ -27,7 +27,7 @@ class Aliases(Source):
 
     Example:
         >>> colours = Aliases.of({"Green": "Forest green", "Red": ["Brick", "Rust"]})
-        >>> colours.parse("Rust"), colours.parse("Forest green")
+        >>> colours.parse(b"Rust"), colours.parse(b"Forest green")
         ('Red', 'Green')
     """
 
