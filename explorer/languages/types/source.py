@@ -221,7 +221,8 @@ def from_type(described: Any, *, style: Style = "json", **options: Any) -> Const
         >>> from_type(list[Point], style="python").parse("[Point(x=3), Point(x=1, y=2)]")
         [Point(x=3, y=0), Point(x=1, y=2)]
     """
-    if isinstance(style, str) and style in get_args(Style):  # pyright: ignore[reportUnnecessaryIsInstance] - From users.
+    style = plain(style)
+    if isinstance(style, str) and style in get_args(Style):  # pyright: ignore[reportUnnecessaryIsInstance]
         known = OPTIONS if style == "json" else ("max_depth",)
         check_options(f'from_type(style="{style}")', options, known)
     return Constraint(typed(described, style=style, **options))
