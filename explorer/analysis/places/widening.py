@@ -253,7 +253,7 @@ def _changes(
         for place in places.values()
         for change, changed in place.changes()
     ]
-    # What is missing may also be written first, so a change that keeps it comes before.
+    # The missing part may also be written first, so changes that keep it are tried first.
     for change, changed, source in sorted(proposed, key=lambda each: each[0].missing):
         for way in ways_to(whole, source)[:1]:
             if isinstance(changed, Source):

@@ -1,7 +1,7 @@
 r"""JSON Schema as outlines-core 0.2.14 reads it, under TGI, and under vLLM and SGLang if asked for.
 
-A schema becomes one pattern. White space between the tokens of JSON is at most one space, and there
-is none around the text. The first keyword that is there decides a part, in this order:
+A schema becomes one pattern. White space between the tokens of JSON is at most one space, and the
+text begins and ends without any. The first of these keywords that a part has decides it:
 ``properties``, ``allOf``, ``anyOf``, ``oneOf``, ``prefixItems``, ``enum``, ``const``, ``$ref``,
 ``type``. Objects with ``properties`` are closed; bounds of numbers, ``additionalProperties`` beside
 ``properties`` and the like are ignored. A reference may lead back to itself three times. What

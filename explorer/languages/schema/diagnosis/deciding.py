@@ -199,7 +199,7 @@ class Deciding:
         """Give the next answer its own time."""
         self._since = thread_time()
 
-    # What a changed schema takes.
+    # The texts that a changed schema takes.
 
     def passes(self, lifted: Lifted, asked: Question) -> bool:
         """Whether a schema from which something is taken away takes what is asked.
@@ -331,7 +331,7 @@ class Deciding:
                 about = _ABOUT.get(keyword)
                 if about is None or about in kinds[steps]:
                     (holding if holds else alone).append(pointer)
-            # A whole number that is too large is no other type, though a fraction could begin so.
+            # A whole number that is too large keeps its type, though a fraction could begin alike.
             alone.sort(key=lambda pointer: is_whole and pointer.endswith("/type"))
             levels[site] = list(dict.fromkeys(alone)), list(dict.fromkeys(holding))
         return list(levels.values())

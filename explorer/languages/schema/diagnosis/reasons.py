@@ -186,7 +186,7 @@ class ReasonSearch:
                 return rule_of_json(before, byte, may_close=may_close) or "JSON"
         return rule_of_end(asked.text) if asked.ends and not machine.is_accepting(state) else ""
 
-    # What is said beside a keyword or an option.
+    # The sentence beside a keyword or an option.
 
     def _clause(self, lifted: Lifted, asked: Question) -> str:
         options = dict(lifted.options)
