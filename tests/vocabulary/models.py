@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import struct
 from typing import Any
 
 import sentencepiece
@@ -36,3 +37,32 @@ def _train(**options: Any) -> bytes:
         **options,
     )
     return model.getvalue()
+
+
+def table_of(model: bytes) -> bytes:
+    """The table of characters in a trained model: the field 2 of the field 3."""
+    spec = _field(model, 3)
+    return _field(spec, 2)
+
+
+def _field(data: bytes, wanted: int) -> bytes:
+    at = 0
+    while at < len(data):
+        key, at = _varint(data, at)
+        if key & 7 == 0:
+            _, at = _varint(data, at)
+            continue
+        size, at = _varint(data, at) if key & 7 == 2 else (struct.calcsize("<f"), at)
+        if key >> 3 == wanted:
+            return data[at : at + size]
+        at += size
+    raise AssertionError(wanted)
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        value |= (data[at] & 0x7F) << shift
+        shift, at = shift + 7, at + 1
+        if data[at - 1] < 0x80:
+            return value, at

@@ -6,6 +6,7 @@ fails is a failed test and not the end of all tests.
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import subprocess
@@ -14,12 +15,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sentencepiece
 from tokenizers import Tokenizer, normalizers
 
 from explorer.errors import DamagedFile, UnsupportedTokenizer
 from explorer.vocabulary import Vocabulary
 from explorer.vocabulary.configs import MAX_FILE_BYTES
+from explorer.vocabulary.guards.charsmap import check_charsmap
 from explorer.vocabulary.guards.limits import MAX_NESTING, check_component, check_declaration
+from tests.evidence import few
+from tests.vocabulary.models import table_of, trained
 
 READ = """
 import resource, sys
@@ -58,10 +63,31 @@ def nested(inner: str, depth: int, last: dict[str, Any]) -> dict[str, Any]:
     return component
 
 
+def table(trie: bytes, texts: bytes) -> str:
+    return base64.b64encode(len(trie).to_bytes(4, "little") + trie + texts).decode()
+
+
 DOUBLING = {"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}
 EMPTY_MATCH = {"type": "Replace", "pattern": {"Regex": ""}, "content": "aaaaaaaaaa"}
 
 HOSTILE: dict[str, tuple[dict[str, Any], str]] = {
+    "a table of slashes": (
+        declared(normalizer={"type": "Precompiled", "precompiled_charsmap": "/" * 400}),
+        "its table of characters is damaged: its trie should have 4,294,967,295 bytes",
+    ),
+    "a table that leads outside": (
+        declared(
+            normalizer={
+                "type": "Precompiled",
+                "precompiled_charsmap": table(b"\xff" * 64, b"abc\0"),
+            }
+        ),
+        "its trie leads outside of itself",
+    ),
+    "a table that is not base64": (
+        declared(normalizer={"type": "Precompiled", "precompiled_charsmap": "é"}),
+        "it is not base64",
+    ),
     "forty doublings": (
         declared(normalizer={"type": "Sequence", "normalizers": [DOUBLING] * 40}),
         "normalizer.Replace: with the steps before it, it can make a text more than 4,096 times",
@@ -172,7 +198,7 @@ def test_it_is_refused_before_the_library_is_called(tmp_path: Path, name: str) -
 
 def test_hostile_files_end_no_process(tmp_path: Path) -> None:
     # One process reads the worst of them, one after the other; all would end it or never return.
-    worst = ("forty doublings", "a prefix longer than the pieces", "padding")
+    worst = ("a table of slashes", "forty doublings", "a prefix longer than the pieces", "padding")
     for name in worst:
         path = tmp_path / f"{worst.index(name)}.json"
         path.write_text(json.dumps(HOSTILE[name][0]), "utf-8")
@@ -198,9 +224,42 @@ def test_what_tokenizers_in_use_have_is_within_the_limits() -> None:
     check_component({"type": "Sequence", "normalizers": [{"type": "NFC"}] * 64}, "normalizer")
 
 
+@pytest.mark.parametrize("rule", ["nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf"])
+def test_sentencepiece_s_own_tables_are_whole(rule: str, tmp_path: Path) -> None:
+    model = trained(normalization_rule_name=rule)
+    data = table_of(model)
+    # ﷺ, U+FDFA, is the longest: 18 characters of Arabic.
+    assert check_charsmap(data, "x") == 33
+    path = tmp_path / "a.model"
+    path.write_bytes(model.replace(data, data[:4] + b"\xff" * 64 + data[68:]))
+    with pytest.raises(UnsupportedTokenizer, match="table of characters is damaged"):
+        Vocabulary.from_file(path)
+
+
+@pytest.mark.parametrize("place", few(range(0, 4000, 37), 36))
+def test_a_changed_table_is_refused_or_safe(place: int) -> None:
+    """Flip bits of the trie: what passes the check, the library can use on every character."""
+    data = bytearray(table_of(trained(normalization_rule_name="nfkc")))
+    data[4 + place % (len(data) - 8)] ^= 0x5A
+    try:
+        check_charsmap(bytes(data), "x")
+    except UnsupportedTokenizer:
+        return
+    table = base64.b64encode(bytes(data)).decode()
+    content = declared(normalizer={"type": "Precompiled", "precompiled_charsmap": table})
+    normalizer = Tokenizer.from_str(json.dumps(content)).normalizer
+    assert normalizer is not None
+    normalizer.normalize_str("ﬁ ½ ａ é 汉 \u1112\u1161 " + "".join(map(chr, range(0x20, 0x2FF))))
+
+
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
     path.write_text(json.dumps(declared()), "utf-8")
     os.truncate(path, MAX_FILE_BYTES + 1)  # Zeros that take no place on the disk.
     with pytest.raises(DamagedFile, match=f"more than {MAX_FILE_BYTES:,} are not read"):
         Vocabulary.from_file(path, eos_ids=[0])
+
+
+def test_sentencepiece_models_are_still_the_library_s() -> None:
+    # The oracle for `trained`: the library itself reads what the tests change.
+    assert sentencepiece.SentencePieceProcessor(model_proto=trained()).vocab_size() > 30

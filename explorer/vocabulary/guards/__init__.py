@@ -1,5 +1,5 @@
 """Calls of the libraries that read tokenizers, and checks of their input.
 
-Reading order: `library` (imports libraries on first use and converts their errors), `limits`
-(checks that refuse a declaration before a library sees it).
+Reading order: `library` (imports libraries on first use and converts their errors), `charsmap` and
+`limits` (checks that refuse a declaration before a library sees it).
 """

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from explorer.errors import DamagedFile, UnsupportedTokenizer
+from explorer.vocabulary.guards.charsmap import check_charsmap
 from explorer.vocabulary.guards.library import load_if_installed, not_proved
 from explorer.vocabulary.reading import Encoder, TokenizerReading, checked_width
 from explorer.vocabulary.tokenizer.decoder import byte_of
@@ -53,7 +54,8 @@ def read_sentencepiece(data: bytes, where: str) -> TokenizerReading:
 
     Raises:
         DamagedFile: The file is truncated, or is not such a model; the message holds the offset.
-        UnsupportedTokenizer: The model rewrites text when it decodes (a denormalizer).
+        UnsupportedTokenizer: The model rewrites text when it decodes (a denormalizer), or its table
+            of characters points outside itself.
     """
     tokens: list[bytes | None] = []
     special: dict[int, str] = {}
@@ -84,6 +86,9 @@ def read_sentencepiece(data: bytes, where: str) -> TokenizerReading:
     if not tokens:
         raise DamagedFile(f"{where} holds no SentencePiece pieces.", remedy="Fetch it again.")
 
+    table = rules.get(_RULES_MAP)
+    if isinstance(table, bytes) and table:
+        check_charsmap(table, f"{where}, normalizer_spec.precompiled_charsmap")
     end = trainer.get(_TRAINER_EOS_PIECE, b"</s>")
     end_piece = end.decode(errors="replace") if isinstance(end, bytes) else ""
     end_id = pieces.get(end_piece)
