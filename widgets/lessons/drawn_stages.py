@@ -33,12 +33,11 @@ from explorer.tokens.schemes.subterminals import BORDER, SubterminalNode, scanne
 from explorer.tokens.schemes.terminals import TerminalGrammar
 from explorer.vocabulary import Vocabulary
 from widgets.figures.drawing.labels import ranges_label, token_names
-from widgets.figures.drawing.layout import lay_out_figures
-from widgets.figures.drawing.svg import Mark, document, machine, text
+from widgets.figures.drawing.svg import Mark
 from widgets.figures.machines.machine_figure import Edge, FigureNode, MachineFigure
 from widgets.figures.panels.pipeline import LIMITS, stage_figure, transducer_figure
 from widgets.figures.snapshot import Snapshot
-from widgets.lessons.lettered import figure_words
+from widgets.lessons.lettered import figure_words, titled
 
 
 def machine_picture(constraint: Constraint, title: str = "", *, in_bytes: bool = False) -> Snapshot:
@@ -100,16 +99,7 @@ def stage_picture(constraint: Constraint, number: int = -1, title: str = "") -> 
 
 def drawn_figure(figure: MachineFigure, title: str) -> Snapshot:
     """A machine under its title, laid out."""
-    layout = lay_out_figures({"stage": figure})["stage"]
-    drawn = f'<g transform="translate(10 40)">{machine(figure, layout)}</g>'
-    words = f"{title}: {figure.caption}"
-    lines = [words, *figure_words(figure)]
-    described, alt = "\n".join(lines), "; ".join(lines)
-    width = max(layout.width + 20, len(words) * 7.6 + 24)
-    picture = document(
-        width, layout.height + 50, alt, [text(12, 22, words, size=13, bold=True), drawn]
-    )
-    return Snapshot(picture, described, alt)
+    return titled(f"{title}: {figure.caption}", figure, figure_words(figure))
 
 
 LONGEST: Final = 24
@@ -241,19 +231,11 @@ def spelling_picture(lm: LanguageModel, written: str, *, most: int = 60) -> Snap
         for (a, b), words in labels.items()
     )
     figure = MachineFigure("stage", "", True, nodes, edges)
-    layout = lay_out_figures({"stage": figure})["stage"]
     pieces = " ".join(token_names(vocabulary, spellings.own))
     ways = "1 way" if spellings.count == 1 else f"{spellings.count:,} ways"
     words = f"{ways} to write {written!r} in tokens; the tokenizer writes {pieces}"
     arcs = [f"{a} -{' or '.join(said)}-> {b}" for (a, b), said in labels.items()]
-    described, alt = "\n".join([words, *arcs]), "; ".join([words, *arcs])
-    drawn = machine(figure, layout, {}, {name: "past" for name in own})
-    width = max(layout.width + 20, len(words) * 7.6 + 24)
-    parts = [
-        text(12, 22, words, size=13, bold=True),
-        f'<g transform="translate(10 40)">{drawn}</g>',
-    ]
-    return Snapshot(document(width, layout.height + 50, alt, parts), described, alt)
+    return titled(words, figure, arcs, edges=dict.fromkeys(own, "past"))
 
 
 MOST: Final[int] = 80
@@ -414,15 +396,7 @@ def subterminal_picture(scheme: FilteredMachine[Threads], state: int | None = No
     bound = "any k" if k is None else f"k = {k}"
     title = f"{where}{more}, {bound}: {len(asked)} tokens, {len(allowed)} allowed"
     figure = MachineFigure("stage", "", True, tuple(nodes), tuple(edges))
-    layout = lay_out_figures({"stage": figure})["stage"]
     lit_edges: dict[str, Mark] = {
         edge.id: "past" for edge in edges if f"{edge.source}-{edge.target}" in lit
     }
-    drawn = machine(figure, layout, {}, lit_edges)
-    described, alt = "\n".join([title, *lines]), "; ".join([title, *lines])
-    parts = [
-        text(12, 22, title, size=13, bold=True),
-        f'<g transform="translate(10 40)">{drawn}</g>',
-    ]
-    width = max(layout.width + 20, len(title) * 7.6 + 24)
-    return Snapshot(document(width, layout.height + 50, alt, parts), described, alt)
+    return titled(title, figure, lines, edges=lit_edges)

@@ -13,7 +13,7 @@ engine or pynini builds. Figures 6 and 7, which have a stack, are in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from explorer.automata.drawn import byte_intervals
@@ -219,15 +219,32 @@ def lettered_picture(
         start 0; the text may end in 2
     """
     figure = lettered_figure(shown, names, loops=loops)
-    layout = lay_out_figures({"stage": figure})["stage"]
     here: dict[str, Mark] = {node_name(k, loops=loops): "now" for k in lit}
     words = f"{title}: {figure.caption}"
-    lines = [words, *figure_words(figure)]
+    lines = figure_words(figure)
     if here:
         labels = {node.id: node.label for node in figure.nodes}
         lines.append(f"lit: {', '.join(labels[name] for name in here)}")
-    described, alt = "\n".join(lines), "; ".join(lines)
-    drawn = f'<g transform="translate(10 40)">{machine(figure, layout, here)}</g>'
+    return titled(words, figure, lines, here)
+
+
+def titled(
+    words: str,
+    figure: MachineFigure,
+    lines: Sequence[str],
+    nodes: Mapping[str, Mark] | None = None,
+    edges: Mapping[str, Mark] | None = None,
+) -> Snapshot:
+    """A machine under its title.
+
+    Args:
+        lines: The text of the picture, below the title.
+        nodes: The states that are lit.
+        edges: The arcs that are lit.
+    """
+    layout = lay_out_figures({"stage": figure})["stage"]
+    drawn = f'<g transform="translate(10 40)">{machine(figure, layout, nodes, edges)}</g>'
+    described, alt = "\n".join([words, *lines]), "; ".join([words, *lines])
     width = max(layout.width + 20, len(words) * 7.6 + 24)
     parts = [text(12, 22, words, size=13, bold=True), drawn]
     return Snapshot(document(width, layout.height + 50, alt, parts), described, alt)

@@ -25,8 +25,6 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
   const report = h("span.report");
   const pattern = h("textarea.pattern", { rows: 1, spellcheck: "false", autocomplete: "off", "aria-label": "constraint" });
   const behind = h("div.behind", { "aria-hidden": "true" });
-  const folded = h("div", { hidden: true });
-  let outlined = null; // the text that is folded
   const error = h("div.lmx-error", { role: "alert", hidden: true });
   const cancel = h("button.stop", { hidden: true, title: "stop compiling; the last good constraint stays", onclick: () => {
     asked++;
@@ -51,7 +49,7 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
     pattern.focus();
   } }, "back to it"));
   const left = h("div", {}, h("label", {}, "Prompt", h("span", { hidden: constraintOnly }, " to ", models)), prompt);
-  const right = h("div", {}, h("label", {}, "Constraint: ", kind, " · ", presets, " ", remark, " ", report, " ", cancel), h("div.lmx-field", {}, behind, pattern), folded, stands, error, kept);
+  const right = h("div", {}, h("label", {}, "Constraint: ", kind, " · ", presets, " ", remark, " ", report, " ", cancel), h("div.lmx-field", {}, behind, pattern), stands, error, kept);
   // Where two lines continue one prompt with one model, each side has only a constraint of its own.
   presets.hidden = constraintOnly;
   el.append(h("div.lmx-edit" + (constraintOnly ? ".one" : ""), {}, constraintOnly ? null : left, right));
@@ -111,20 +109,6 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
       const [top, bottom] = [mark.offsetTop, mark.offsetTop + mark.offsetHeight];
       if (top < box.scrollTop || bottom > box.scrollTop + box.clientHeight) box.scrollTop = top - box.clientHeight / 2;
     }
-  };
-  /** A structural tag has its tags below it, folded; a text that is being typed keeps the last ones. */
-  const fold = (text) => {
-    if (text === outlined) return;
-    const made = text && tagOutline(text, { onshow: (place) => {
-      pattern.focus();
-      pattern.setSelectionRange(place, place + 5);
-      const line = text.slice(0, place).split("\n").length - 1;
-      pattern.scrollTop = behind.scrollTop = (line / text.split("\n").length) * pattern.scrollHeight - pattern.clientHeight / 3;
-    } });
-    outlined = text;
-    if (text && !made && timer) return;
-    folded.hidden = !made;
-    put(folded, made);
   };
   const later = () => {
     clearTimeout(timer);
@@ -193,7 +177,6 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
     if (MARKED.includes(kind.value)) markBlanks(shown, kind.value === "choices");
     shown.classList.toggle("bad", !!state);
     put(behind, shown);
-    fold(kind.value === "structural tag" ? text : "");
     if (grown) for (const area of [pattern, prompt]) grow(area);
     stands.hidden = !stoodFor;
     if (stoodFor) put(stood, underlinedPattern(stoodFor, within));

@@ -140,16 +140,6 @@ function whyPanel(ui, closed) {
     return out;
   };
 
-  let kept = null; // {key, token, told}: a reason that stays beside the next one.
-  /** The reason that was kept, in short. */
-  const beside = (token) => kept && kept.key === pathKey(ui, ui.position.k) && kept.token !== token
-    ? h("div.kept", {}, h("h4", {}, ui.token(kept.token), kept.told.allowed ? " is allowed" : " is masked", h("div.sp"), h("button.quiet", { "aria-label": "drop the kept reason", title: "drop it", onclick: () => {
-      kept = null;
-      shown = "";
-      ui.changed();
-    } }, "✕")), h("p.said", {}, kept.told.sentence || kept.told.message || ""), boxes(kept.told))
-    : null;
-
   let wide = false; // Whether the longer answer is open.
   let shown = "";
   const update = () => {
@@ -175,17 +165,12 @@ function whyPanel(ui, closed) {
     if (!told) return put(el, h("h4", {}, "Why is ", ui.token(token), "…", h("div.sp"), cross));
     const here = p.k === (ui.line.index ?? p.k);
     const take = told.allowed && here ? h("button.p.take", { disabled: !live(), title: "take this token", onclick: () => ui.take(token) }, "take it") : null;
-    const keep = h("button.quiet.keep", { title: "keep this reason here, to compare it with another token's", "aria-label": "keep this reason to compare", onclick: () => {
-      kept = { key: pathKey(ui, p.k), token, told };
-      keep.disabled = true;
-      ui.announce("kept; choose another token");
-    } }, "compare");
     // The reason comes first; what shows where it is from follows on demand, and where the source is shown, not at all.
     const [, sentence, from] = (told.sentence || told.message || "").match(/^(.*?)((?: (?:Expected|On the stack)\b.*)?)$/s);
     const [source, ...sources] = expected(told);
     const rest = [source ? "" : from.trim(), told.stack ? told.stack.sentence : ""].filter(Boolean).map((text) => h("p.said" + (told.stack && text === told.stack.sentence ? ".onstack" : ""), {}, text));
     const longer = [...sources, ...rest];
-    put(el, beside(token), h("h4", {}, "Why is ", ui.token(token), told.allowed ? " allowed?" : " masked?", h("div.sp"), keep, take, cross),
+    put(el, h("h4", {}, "Why is ", ui.token(token), told.allowed ? " allowed?" : " masked?", h("div.sp"), take, cross),
       h("p.said", {}, sentence), boxes(told), source, known ? found(token, told, known) : null,
       longer.length ? h("details.longer", { open: wide, ontoggle: (event) => (wide = event.currentTarget.open) }, h("summary.dim", {}, "where this is from"), longer) : null,
       (told.notes || []).map((note) => h("p.dim", {}, note)));

@@ -78,7 +78,7 @@ VIEWS: Final = {
     ),
     "mask": ViewPart("renderMask", ("machine", "words"), needs=("legend", "bitmap", "engines")),
     "reasons": ViewPart("renderReasons", ("words",), needs=("traps",)),
-    "editor": ViewPart("renderEditor", needs=("tag_outline",)),
+    "editor": ViewPart("renderEditor"),
     "pipeline": ViewPart("renderPipeline", ("machine",), needs=("drawing", "composed")),
     "stack": ViewPart("renderStack", ("around",), needs=("drawing",)),
     "sampler": ViewPart("renderSampler"),
