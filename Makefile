@@ -5,9 +5,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.complete
-EXTRAS := models,tokenizers,sweeps,lab,bench,dev
-# What only the site needs is installed by the first `make docs`, about 15 MB.
-DOCS   := $(VENV)/.docs-complete
+EXTRAS := models,tokenizers,sweeps,lab,bench,dev,docs
 # Worker processes for the tests; one per core.
 WORKERS ?= auto
 # JupyterLabs with a browser each, side by side. A browser, a server and a kernel share one's work.
@@ -72,11 +70,7 @@ bench: $(STAMP) ## Measure beside the peers; rewrites docs/benchmarks and the RE
 bench-ui: $(STAMP) ## Measure the explorer in a browser; rewrites docs/benchmarks/ui.*.
 	$(BIN)/python -m benchmarks.ui
 
-$(DOCS): $(STAMP)
-	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off -c .ci/constraints.txt -e '.[$(EXTRAS),docs]'
-	@touch $@
-
-docs: $(DOCS) ## Build the site in build/site/html, warnings are errors, and check every link in it.
+docs: $(STAMP) ## Build the site in build/site/html, warnings are errors, and check every link in it.
 	$(BIN)/python -m tools.site
 
 clean: ## Remove the environment and every cache.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote
 
+import griffe
 import nbformat
 import pytest
 
+from tools.site.examples import ExamplesAsCode
 from tools.site.lessons import lesson_page
 from tools.site.links import faults
 from tools.site.pages import ROOT
@@ -145,13 +146,10 @@ def test_hidden_code_is_folded_and_an_explorer_can_be_stepped() -> None:
 
 
 def test_an_example_of_a_docstring_is_code() -> None:
-    griffe = pytest.importorskip("griffe", reason="griffe is not installed: make docs")
-    from tools.site.examples import ExamplesAsCode
-
     text = "Add one.\n\nExample:\n    >>> add(1)\n    2\n"
-    one = griffe.Function("add", docstring=griffe.Docstring(text))
-    ExamplesAsCode().on_instance(obj=one)
-    kinds = [section.kind.value for section in one.docstring.parse("google")]
+    docstring = griffe.Docstring(text)
+    ExamplesAsCode().on_instance(obj=griffe.Function("add", docstring=docstring))
+    kinds = [section.kind.value for section in docstring.parse("google")]
     assert kinds == ["text", "examples"]
 
 
@@ -160,12 +158,13 @@ def test_a_picture_without_words_is_an_error() -> None:
         shown(nbformat.v4.new_output("display_data", data={"image/svg+xml": "<svg></svg>"}))
 
 
-@pytest.mark.long
-def test_the_whole_site_is_built_without_a_fault(tmp_path: Path) -> None:
-    if find_spec("mkdocs") is None:
-        pytest.skip("mkdocs is not installed: make docs")
+@pytest.mark.parametrize(
+    "how", [["--unrun"], pytest.param([], marks=pytest.mark.long)], ids=["unrun", "run"]
+)
+def test_the_whole_site_is_built_without_a_fault(how: list[str], tmp_path: Path) -> None:
+    """The lessons' results are exported by the tests that run the lessons."""
     done = subprocess.run(
-        [sys.executable, "-m", "tools.site", "--folder", str(tmp_path)],
+        [sys.executable, "-m", "tools.site", "--folder", str(tmp_path), *how],
         cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

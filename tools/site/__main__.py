@@ -18,7 +18,7 @@ from jupyter_client.manager import KernelManager
 from tools.site import gallery
 from tools.site.config import configuration, write_configuration
 from tools.site.gallery import REPLAYS, gallery_page, write_replay
-from tools.site.lessons import lesson_page, running_kernel, sources_hash, with_outputs
+from tools.site.lessons import lesson_page, running_kernel, sources_hash, unrun, with_outputs
 from tools.site.links import faults
 from tools.site.marked import as_mkdocs_reads
 from tools.site.pages import COURSE, ROOT, pages, relinked
@@ -36,7 +36,11 @@ def main() -> int:
     parser.add_argument(
         "--folder", type=Path, default=ROOT / "build" / "site", help="default build/site"
     )
-    folder: Path = parser.parse_args().folder.resolve()
+    parser.add_argument(
+        "--unrun", action="store_true", help="show the lessons without their results, in seconds"
+    )
+    asked = parser.parse_args()
+    folder: Path = asked.folder.resolve()
     stage, target, kept = folder / "pages", folder / "html", folder / "kept"
     for old in (stage, target):
         shutil.rmtree(old, ignore_errors=True)
@@ -45,7 +49,7 @@ def main() -> int:
     stage_texts(stage, places)
     said = [f"{len(places)} files gathered"]
     state = sources_hash()
-    executed = stage_lessons(stage, places, kept, state)
+    executed = stage_lessons(stage, places, None if asked.unrun else kept, state)
     said.append(f"{executed} notebooks executed, {_since(began)}")
     stage_gallery(stage, kept, state)
     said.append(f"{len(REPLAYS)} replays, {_since(began)}")
@@ -94,9 +98,9 @@ def stage_texts(stage: Path, places: dict[str, str], root: Path = ROOT) -> None:
 
 
 def stage_lessons(
-    stage: Path, places: dict[str, str], kept: Path, state: str, root: Path = ROOT
+    stage: Path, places: dict[str, str], kept: Path | None, state: str, root: Path = ROOT
 ) -> int:
-    """Write the pages of the notebooks, executed.
+    """Write the pages of the notebooks, executed unless `kept` is ``None``.
 
     Args:
         stage: The folder for the pages.
@@ -113,6 +117,7 @@ def stage_lessons(
 
         @cache
         def kernel() -> KernelManager:
+            assert kept is not None
             return stack.enter_context(running_kernel(kept / "run"))
 
         for source, place in places.items():
@@ -120,15 +125,19 @@ def stage_lessons(
                 continue
             path = root / source
             key = hashlib.sha256(state.encode() + path.read_bytes()).hexdigest()[:24]
-            before = kept / key / path.name
-            executed += not before.is_file()
 
             def relink(cell: str, source: str = source) -> str:
                 led = relinked(cell, source, places, root)
                 return with_words(led, known, f"../{places[GLOSSARY]}")
 
-            shown = with_outputs(path, before, kernel)
-            replays = {page.stem: page for page in sorted(before.parent.glob("*.html"))}
+            replays: dict[str, Path] = {}
+            if kept is None:
+                shown = unrun(path)
+            else:
+                before = kept / key / path.name
+                executed += not before.is_file()
+                shown = with_outputs(path, before, kernel)
+                replays = {page.stem: page for page in sorted(before.parent.glob("*.html"))}
             text, pictures = lesson_page(shown, path.stem, relink, replays)
             for name, page in replays.items():
                 _write(stage / COURSE / path.stem / f"{name}.html", page.read_text("utf-8"))

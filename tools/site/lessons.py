@@ -83,6 +83,11 @@ def running_kernel(folder: Path) -> Generator[KernelManager]:
         manager.cleanup_resources()
 
 
+def unrun(path: Path) -> Any:
+    """A notebook as it is stored, without outputs."""
+    return _FORMAT.read(path, as_version=4)
+
+
 def with_outputs(path: Path, kept: Path, manager: Callable[[], KernelManager]) -> Any:
     """A notebook with the outputs of its cells: as kept from an earlier build, or executed now.
 
@@ -96,7 +101,7 @@ def with_outputs(path: Path, kept: Path, manager: Callable[[], KernelManager]) -
     """
     if kept.is_file():
         return _FORMAT.read(kept, as_version=4)
-    made: Any = _FORMAT.read(path, as_version=4)
+    made = unrun(path)
     # A fresh start, so that no variable of the previous notebook is left.
     reset: Any = _FORMAT.v4.new_code_cell("%reset -f", id="reset")
     made.cells.insert(0, reset)
