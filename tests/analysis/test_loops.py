@@ -49,7 +49,6 @@ def schema(**changes: Any) -> explorer.Constraint:
     return explorer.json_schema({**SCHEMA, "properties": properties}, whitespace="flexible")
 
 
-BEGIN = '{"name": "Ada", "n": 1, "tags": ["a"'
 CASES = [
     ('{"name": "Ada",', " " * 200, "space", 15),
     ('{"name": "Ada",', "\n\t " * 20, "space", 15),

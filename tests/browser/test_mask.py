@@ -106,29 +106,6 @@ def corner(root: Locator) -> tuple[float, float, float, int]:
     return area["x"], area["y"], area["width"] / columns, columns
 
 
-def id_at(root: Locator, place: int) -> int:
-    """The id that is named when the pointer comes to a place of the bitmap.
-
-    In a notebook what stands above may still grow and carry the bitmap away from under the
-    pointer; then it is pointed at again, where it is now.
-    """
-    box = root.locator(".lmx-bitmap")
-    for _ in range(50):
-        box.scroll_into_view_if_needed()
-        area = box.bounding_box()
-        assert area is not None
-        columns = box.locator("canvas").first.evaluate("(canvas) => canvas.width")
-        x, y, cell = area["x"], area["y"], area["width"] / columns
-        root.page.mouse.move(x - 3, y - 3)  # What rests where it was says nothing new.
-        left, top = (place % columns + 0.5) * cell, (place // columns + 0.5) * cell
-        root.page.mouse.move(x + left, y + top)
-        said = re.search(r"\bid (\d+) ·", named(root))
-        if said is not None and box.bounding_box() == area:
-            return int(said[1])
-        root.page.wait_for_timeout(120)
-    raise AssertionError(f"place {place} is never named")
-
-
 def test_the_keyboard_walks_from_cell_to_cell(tiny: tuple[Locator, Session]) -> None:
     root, session = tiny
     _, _, _, columns = corner(root)

@@ -19,14 +19,11 @@ from explorer.automata.construction.rows import QUANTUM
 from explorer.automata.construction.subset import determinize
 from explorer.automata.machine import Nfa
 from explorer.automata.tree.assertions import each_once, without_edge_anchors
-from explorer.automata.tree.charset import complement
 from explorer.automata.tree.layout import lay_out
-from explorer.automata.tree.lookaround import Resolver
-from explorer.automata.tree.nodes import Assertion, Concat, walk
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
-from explorer.languages.regex import compile_pattern, parse
-from tests.evidence import LONG, calls_of
+from explorer.languages.regex import parse
+from tests.evidence import LONG
 
 CHILD = """
 import resource, sys
@@ -132,25 +129,6 @@ def test_a_long_sequence_is_foreseen_before_it_is_laid_out(piece: str) -> None:
         tracemalloc.stop()
     assert caught.value.reached > 10_000_000  # The whole sequence, not the piece that was too much.
     assert peak < 10_000_000
-
-
-def test_assertions_that_repeat_are_one() -> None:
-    root = parse(r"a\b\b\B\b\Bc(?=x)(?=x)(?=y)\b" * 2).root
-    once = each_once(root)
-    assert isinstance(once, Concat)
-    said = [node for node in walk(once) if isinstance(node, Assertion)]
-    assert len(said) == 2 * 5
-    for pattern in (r"a\b\b-", r"\b\b\B", r"(?:\b\b)*a", r"(?:a|\b\b|b\B\B)c", r"\b(?:)\ba"):
-        ours = compile_pattern(pattern, Meter())[1]
-        for text in ("", "a", "a-", "ac", "c", "bc", "b", "-"):
-            import re
-
-            assert ours.accepts(text.encode()) == bool(re.fullmatch(pattern, text)), (pattern, text)
-
-
-def test_the_word_characters_are_complemented_once() -> None:
-    root = parse(r"a\b-" * 50).root
-    assert calls_of(lambda: Resolver(root, Meter()), complement) == 1
 
 
 def _clique(size: int) -> Nfa:

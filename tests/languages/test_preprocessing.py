@@ -16,13 +16,9 @@ import explorer
 from explorer import Constraint, Vocabulary, literal, regex
 from explorer.budget import Meter
 from explorer.errors import (
-    ConstraintError,
-    DamagedFile,
     ExplorerError,
     UnsupportedTokenizer,
-    VocabularyError,
 )
-from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from explorer.languages.stages.preprocessed import Preprocessed
 from explorer.vocabulary.tokenizer.byte_alphabet import BYTE_OF
 from tests.evidence import few
@@ -250,74 +246,6 @@ def test_llama_2_is_drawn_as_in_the_paper() -> None:
         ("", "▁"), (" ", "▁"), ("other", "other"),
     }  # fmt: skip
     assert regex("(a b)?").through(stage).examples() == ["", " a b"]
-
-
-def test_what_is_not_finite_state_is_refused_by_name() -> None:
-    neox = TOKENIZERS["gpt-neox"]()
-    marks = regex("(\u0301\u0323)*").preprocessed(neox)
-    with pytest.raises(UnsupportedTokenizer, match=r"preprocessing\.NFC.*orders marks"):
-        marks.examples(1)
-    # Of texts that are in NFC already it changes none.
-    normal = regex("[e\u0301\u0323]*").normalized("NFC")
-    assert normal.preprocessed(neox).equivalent(normal)
-    split = {"type": "Split", "pattern": {"Regex": "a+b"}, "behavior": "Isolated", "invert": False}
-    always = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
-    both = Preprocessed((json.dumps(split), json.dumps(always)))
-    with pytest.raises(UnsupportedTokenizer, match=r"preprocessing\.Split.*piece by piece"):
-        literal("ab").through(both).examples(1)
-    assert literal("ab").through(Preprocessed((json.dumps(split),))).examples(1) == ["ab"]
-    odd = {"type": "Replace", "pattern": {"Regex": "a|b"}, "content": "c"}
-    with pytest.raises(UnsupportedTokenizer, match="not a run of one character"):
-        literal("ab").through(Preprocessed((json.dumps(odd),))).examples(1)
-    with pytest.raises(UnsupportedTokenizer, match="none is at hand"):
-        literal("a").preprocessed(Vocabulary.from_bytes([b"a"], eos_ids=[1]))
-    with pytest.raises(ConstraintError, match=r"Write preprocessed\(lm\.vocabulary\)"):
-        literal("a").preprocessed()
-    with pytest.raises(VocabularyError, match=r"Give the vocabulary of the model: lm\.vocabulary"):
-        literal("a").preprocessed(explorer.load_model("tiny"))
-    with pytest.raises(UnsupportedTokenizer, match="kind that is not followed"):
-        literal("a").through(Preprocessed(('{"type": "Sonnet"}',))).examples(1)
-
-
-def test_the_reason_without_a_tokenizer_is_what_its_files_lack(tmp_path: Path) -> None:
-    """A vocab.txt alone does not say how a text is cut; that is the reason that is given."""
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##a", "b"]
-    (tmp_path / "vocab.txt").write_text("\n".join(pieces) + "\n")
-    vocabulary = Vocabulary.from_file(tmp_path / "vocab.txt")
-    word = literal("a")
-    for ask in (
-        lambda: word.preprocessed(vocabulary),
-        lambda: word.canonical(vocabulary),
-        lambda: explorer.compile(word.without_isolated_spaces(), vocabulary),
-    ):
-        with pytest.raises(
-            UnsupportedTokenizer, match=r"lower-cased\. A tokenizer\.json"
-        ) as raised:
-            ask()
-        assert "none is at hand" not in str(raised.value)
-
-
-def test_an_added_token_in_a_rewritten_text_is_refused() -> None:
-    stage = Preprocessed(
-        (json.dumps({"type": "added", "texts": ["<|x|>"]}), '{"type": "Lowercase"}')
-    )
-    assert literal("A<|").through(stage).examples(1) == ["a<|"]
-    with pytest.raises(UnsupportedTokenizer, match="added_token"):
-        literal("A<|x|>").through(stage).examples(1)
-
-
-def test_the_stage_travels() -> None:
-    stage = Preprocessed(('{"prepend": " ", "type": "Prepend"}',))
-    source = regex("a+").through(stage).source
-    again = source_from_dict(source_to_dict(source))
-    assert again == source and Constraint(again).examples(1) == [" a"]
-    for steps in ("Prepend", [7], [{"kind": "Prepend"}]):
-        with pytest.raises((DamagedFile, ExplorerError)):
-            Preprocessed.load({"steps": steps})
-    vocabulary = Vocabulary.from_bytes([b" ", b"a", b"b"], eos_ids=[3])
-    machine = explorer.compile(Constraint(source), vocabulary)
-    why = explorer.explain(machine, machine.start, 1)
-    assert not why.allowed and "Excluded by the stage preprocessed(…)" in why.message
 
 
 # --- back again -----------------------------------------------------------------------------------

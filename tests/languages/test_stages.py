@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,6 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 import explorer
 from explorer import Vocabulary, regex
-from explorer.cli import main
 from explorer.errors import ConstraintError, ExplorerError
 from explorer.languages.constraint import Constraint
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
@@ -24,9 +22,8 @@ from explorer.languages.stages.staged import (
     unstaged,
     with_stages,
 )
-from explorer.languages.stages.tokens import Canonical
-from explorer.tokens.filtered.apply import filtered, load_filtered
-from explorer.tokens.machine import filtered_of, storable_of, table_of
+from explorer.tokens.filtered.apply import load_filtered
+from explorer.tokens.machine import filtered_of, storable_of
 from tests.tokens.canonical_oracle import paths
 
 
@@ -37,18 +34,6 @@ def toy() -> Vocabulary:
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     tokenizer.decoder = decoders.ByteLevel()
     return Vocabulary.from_tokenizer(tokenizer, eos_ids=[5])
-
-
-def test_a_stage_travels_with_its_source(toy: Vocabulary) -> None:
-    constraint = regex("abc|cab").canonical(toy)
-    saved = source_to_dict(constraint.source)
-    again = Constraint(source_from_dict(saved))
-    assert source_to_dict(again.source) == saved
-    assert [str(stage) for stage, on in stages_of(again.source) if on] == ["canonical()"]
-    assert repr(again) == "regex('abc|cab').canonical()"
-    expected = {(3, 2), (2, 3)}
-    for other in (constraint, again, pickle.loads(pickle.dumps(constraint))):
-        assert set(paths(explorer.compile(other, toy))) == expected
 
 
 def test_a_stage_that_is_off_does_nothing(toy: Vocabulary) -> None:
@@ -128,21 +113,3 @@ def test_a_stage_of_a_notebook_is_registered_once(toy: Vocabulary) -> None:
 
     with pytest.raises(ConstraintError, match="registered already"):
         register_stage(Other)
-
-
-def test_a_constraint_without_stages_is_left_as_it_is(toy: Vocabulary) -> None:
-    machine = explorer.compile(regex("a"), toy)
-    assert filtered(machine, regex("a"), explorer.Budget()) is machine
-    assert table_of(explorer.compile(regex("a").through(Canonical()), toy)) is None
-
-
-def test_the_command_line_filters(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["why", "--model", "tiny", "--choice", " London", "--token", " L", "--canonical"]
-    assert main(asked) == 1
-    said = capsys.readouterr().out
-    assert "by the canonical filter: the tokenizer would write ' London' as one token" in said
-    assert main(asked[:-1]) == 0
-    assert main(["trace", "--model", "tiny", "--choice", " London", "--canonical"]) == 0
-    assert ".canonical()" in capsys.readouterr().out
-    assert main(["trace", "--model", "tiny", "--canonical"]) == 2
-    assert "there is no constraint" in capsys.readouterr().err

@@ -18,15 +18,12 @@ from explorer import Constraint, Vocabulary, choice, regex
 from explorer.automata.interchange.interegular_bridge import alphabet_of
 from explorer.automata.machine import Dfa
 from explorer.automata.tree.charset import char_set
-from explorer.automata.tree.nodes import Source
 from explorer.budget import Meter
 from explorer.errors import ConstraintError, EmptyConstraint
 from explorer.languages.regex.properties import scripts
-from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from explorer.languages.stages.forms.normal_forms import Form, normal_form_machines
-from explorer.languages.stages.normalized import Normalized, ValidUtf8
-from explorer.languages.stages.restricted import Restricted
-from explorer.languages.stages.staged import Staged, stages_of, with_stages
+from explorer.languages.stages.normalized import ValidUtf8
+from explorer.languages.stages.staged import Staged
 from tests.evidence import LONG, examples
 
 ANY = regex("(?s:.*)")
@@ -202,35 +199,6 @@ def test_valid_utf8_is_what_python_decodes() -> None:
 
 
 @pytest.mark.parametrize(
-    "stage",
-    [
-        Restricted(("ascii",), ("Latin",), "ß", ("cat", "dog")),
-        Restricted(scripts=("Greek",)),
-        Normalized("NFKC"),
-        ValidUtf8(),
-    ],
-)
-def test_a_stage_of_the_text_travels_and_is_drawn(stage: Restricted | Normalized) -> None:
-    source: Source = regex("[a-zα-ω]*").through(stage).source
-    again = source_from_dict(source_to_dict(source))
-    assert again == source and stages_of(again) == ((stage, True),)
-    assert Constraint(again).equivalent(Constraint(source))
-    off = Constraint(with_stages(source, [(stage, False)]))
-    assert off.equivalent(regex("[a-zα-ω]*"))
-    assert stage.title and stage.about and str(stage) in repr(Constraint(source))
-    assert stage.picture(Meter()).num_states > 0
-
-
-def test_an_explanation_names_the_stage() -> None:
-    vocabulary = Vocabulary.from_bytes([b"a", "ä".encode(), b"b"], eos_ids=[3])
-    machine = explorer.compile(regex("[abä]*").restrict("ascii"), vocabulary)
-    why = explorer.explain(machine, machine.start, 1)
-    assert "Excluded by the stage restrict('ascii')" in why.message
-    assert "The stage restrict('ascii') excludes it." in why.paragraph
-    assert explorer.explain(machine, machine.start, 0).allowed
-
-
-@pytest.mark.parametrize(
     ("constraint", "stage", "text"),
     [
         (regex("ж").restrict("ascii"), "restrict('ascii')", "ж"),
@@ -252,27 +220,6 @@ def test_a_stage_that_leaves_nothing_is_named(
         assert raised.value.evidence["stage"] == stage
     else:
         assert "has no word" in said
-
-
-def test_names_that_are_nearly_right_are_understood() -> None:
-    assert literal_of(regex("é").normalized("nfc")) == literal_of(regex("é").normalized("NFC"))
-    for name, meant in [
-        ("Latn", "Latin"),
-        ("latin", "Latin"),
-        ("Cyrl", "Cyrillic"),
-        ("Grek", "Greek"),
-    ]:
-        with pytest.raises(ConstraintError, match=f'Did you mean "{meant}"') as raised:
-            regex("a").restrict(scripts=[name])
-        assert len(str(raised.value)) < 300
-    with pytest.raises(ConstraintError, match=r'restrict\(scripts=\["Latin"\]\)'):
-        regex("a").restrict("Latin")
-    with pytest.raises(ConstraintError, match='Did you mean "ascii"'):
-        regex("a").restrict("ASCII")
-
-
-def literal_of(constraint: Constraint) -> str:
-    return repr(constraint)
 
 
 def test_stages_of_the_text_are_parts_like_any_other() -> None:

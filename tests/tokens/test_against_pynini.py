@@ -11,16 +11,12 @@ from hypothesis import given, settings
 import explorer
 from benchmarks.constraints import CASES, Case
 from explorer.automata.interchange.openfst import fst_from_arrays
-from explorer.automata.textbook.composition import compose
-from explorer.budget import Meter
 from explorer.errors import (
     BudgetExceeded,
     EmptyConstraint,
     IncompatibleVocabulary,
 )
 from explorer.tokens import token_dfa
-from explorer.tokens.closed_form.textbook import class_trie, compose_textbook
-from explorer.tokens.walks.trie import trie_of
 from explorer.tokens.words import DEAD, DONE, EOS_CLASS
 from tests.evidence import examples
 from tests.optional import pynini
@@ -140,34 +136,6 @@ def test_the_textbook_on_a_real_vocabulary(
     longer = explorer.regex(pattern + "!")
     other = explorer.compile(longer, sentencepiece_32k, budget, method="pynini")
     assert not same_machine(ours, other)
-
-
-@given(patterns(leaves=6), vocabularies())
-@settings(max_examples=examples(30))
-def test_words_over_byte_classes_lose_nothing(pattern: str, tokens: list[bytes | None]) -> None:
-    """The composition of words is that of tokens, arc by arc."""
-    vocabulary = explorer.Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)])
-    dfa = explorer.regex(pattern).dfa
-    if dfa.num_states == 0:
-        return
-    _, arcs, accepting = compose(vocabulary, dfa, Meter())
-    words = compose_textbook(vocabulary, dfa, Meter())
-    assert len(words.char_state) == len(accepting)
-    table = words.table[:, words.token_class]
-    table[:, -1] = DEAD  # The end of the text.
-    assert np.count_nonzero(table != DEAD) == len(arcs)
-    assert np.array_equal(np.bincount(arcs[:, 1], minlength=len(vocabulary)), (table >= 0).sum(0))
-
-
-def test_tokens_of_one_word_are_one_symbol(sentencepiece_32k: explorer.Vocabulary) -> None:
-    dfa = explorer.regex(r'"[^"\\\x00-\x1f]*"').dfa
-    trie = trie_of(sentencepiece_32k, None)
-    node = class_trie(trie, dfa).node
-    assert len(np.unique(node)) < trie.num_words // 4
-    letters = [trie.tokens[i] for i in trie.first_id[node == node[list(trie.first_id).index(
-        sentencepiece_32k.ids_of(b"abc")[0])]]]  # fmt: skip
-    assert b"abc" in letters
-    assert all(len(word or b"") == 3 and b'"' not in (word or b"") for word in letters)
 
 
 @pytest.mark.long

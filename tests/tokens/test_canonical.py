@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import resources
@@ -24,12 +23,10 @@ from explorer.analysis.explaining.groups import explain_all
 from explorer.errors import (
     BudgetExceeded,
     ConstraintError,
-    ExplorerError,
     VocabularyError,
 )
 from explorer.tokens.filtered.canonical import canonical_machine
 from explorer.tokens.machine import TokenMachine, filtered_of
-from explorer.tokens.words import DEAD, DONE, FREE
 from explorer.vocabulary.canonical.cut_rules import GPT2_WORDS
 from explorer.vocabulary.canonical.marked import Marked
 from explorer.vocabulary.canonical.rules import CanonicalRules, rules_of
@@ -298,49 +295,6 @@ def test_the_filter_says_why(toy: Vocabulary) -> None:
     assert [group.reason for group in reasons.groups if group.stage == "filtered"]
     filtered = filtered_of(machine)
     assert filtered is not None and filtered.refusal(0, b) is not None
-
-
-def test_an_explanation_names_a_text_that_led_to_the_state(toy: Vocabulary) -> None:
-    """All states of this machine stand for one byte state; their texts differ."""
-    machine = explorer.compile(explorer.regex("[a-c]*").canonical(toy), toy)
-    (ab,), (a,), (b,), (c,) = (toy.ids_of(data) for data in (b"ab", b"a", b"b", b"c"))
-    state = machine.step(machine.step(machine.start, ab) or 0, a)
-    assert state is not None
-    why = explorer.explain(machine, state, b)
-    assert "after 'aba'" in why.message and "would write 'ab' as one token" in why.message
-    assert why.assumed_prefix
-    again: TokenMachine = pickle.loads(pickle.dumps(machine))  # Nobody saw it getting there.
-    assert not explorer.explain(again, state, b).allowed
-    assert explorer.explain(machine, state, c).allowed
-
-
-def test_sessions_traces_and_processes_take_the_machine(toy: Vocabulary) -> None:
-    constraint = explorer.regex("(Berlin|ab|c)+").canonical(toy)
-    machine = explorer.compile(constraint, toy)
-    ids = toy.encode("abcBerlin")
-    assert ids is not None
-    session = explorer.Session.from_ids(toy, constraint, [*ids, *toy.eos_ids])
-    assert session.trace.text == "abcBerlin"
-    again: TokenMachine = pickle.loads(pickle.dumps(machine))
-    assert accepts(again, ids) and not accepts(again, (0, 1))
-    with pytest.raises(ExplorerError):
-        machine.step(99, 0)
-
-
-def test_sentinels_and_a_lazy_machine(toy: Vocabulary) -> None:
-    constraint = explorer.regex("(Berlin|ab|c)+").canonical(toy)
-    closed = explorer.compile(constraint, toy)
-    lazy = explorer.compile(constraint, toy, lazy=True)
-    for machine in (closed, lazy):
-        assert machine.report.kind == "canonical"
-        assert machine.allowed(FREE).all() and not machine.allowed(DEAD).any()
-        assert machine.allowed(DONE).nonzero()[0].tolist() == list(toy.eos_ids)
-    state = closed.start, lazy.start
-    for token in toy.encode("abBerlinc") or ():
-        assert (closed.allowed(state[0]) == lazy.allowed(state[1])).all()
-        after = closed.step(state[0], token), lazy.step(state[1], token)
-        assert after[0] is not None and after[1] is not None
-        state = after[0], after[1]
 
 
 def test_a_filtered_constraint_is_not_a_part_of_another(toy: Vocabulary) -> None:

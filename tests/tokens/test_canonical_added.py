@@ -144,22 +144,3 @@ def test_a_text_that_the_normalizer_rewrites_has_no_tokens() -> None:
     mark = vocabulary.ids_of("\u0301".encode()[:1])[0]
     why = explorer.explain(machine, state, mark)
     assert "NFC" in why.message
-
-
-def test_the_row_beside_a_guard_is_that_of_steps() -> None:
-    """A step asks for one token alone, on a machine that was never asked for a row."""
-    vocabulary = vocabulary_of(tokenizer([late("  ")], normalizers.NFC()))
-    constraint = explorer.regex(f"[{ACCENTS}ab ]*").canonical()
-    shared = explorer.compile(constraint, vocabulary)
-    alone = explorer.compile(constraint, vocabulary)
-    random = Random(2)
-    for _ in range(8):
-        here: tuple[int, int] = shared.start, alone.start
-        for _ in range(8):
-            ids = range(len(vocabulary))
-            expected = [alone.step(here[1], token) is not None for token in ids]
-            assert shared.allowed(here[0]).tolist() == expected
-            token = random.choice([t for t in ids if expected[t] and t not in vocabulary.eos_ids])
-            one, other = shared.step(here[0], token), alone.step(here[1], token)
-            assert one is not None and other is not None
-            here = one, other

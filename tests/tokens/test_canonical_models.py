@@ -22,8 +22,6 @@ from explorer import Budget, Vocabulary
 from explorer.errors import IncompatibleVocabulary
 from explorer.tokens.filtered.canonical import canonical_machine
 from explorer.vocabulary.canonical.cut_rules import cut_rule
-from explorer.vocabulary.canonical.marked import Marked
-from explorer.vocabulary.canonical.merges import Merges
 from explorer.vocabulary.canonical.rules import CanonicalRules, rules_of
 from tests.evidence import few
 from tests.tokens.canonical_oracle import accepts, paths, sampled, written
@@ -163,11 +161,6 @@ def test_a_chain_of_steps_cuts_in_one_way_the_librarys(number: int) -> None:
         assert ways == [spans], text
 
 
-def test_text_that_a_step_drops_has_no_tokens() -> None:
-    rule = Marked.of_pattern(" ", "pre_tokenizer.Split", "Removed")
-    assert rule.accepts(["ab"]) and not rule.accepts(["a", " ", "b"]) and not rule.accepts([" "])
-
-
 SEEDS = [*range(3), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 12))]
 
 
@@ -241,11 +234,3 @@ def test_without_one_of_the_steps_the_law_fails(name: str) -> None:
     assert set(paths(machine, 40_000)) != own_paths - {None}
     right = explorer.compile(constraint.canonical(), vocabulary)
     assert set(paths(right, 40_000)) == own_paths - {None}
-
-
-def test_a_neighbour_out_of_order_is_compared_by_itself() -> None:
-    # b+c comes first; a+b makes room for nothing; (x+y) is later than (xy+z).
-    table = Merges.of({(0, 1): (1, 3), (3, 2): (0, 4)}, [[0], [1], [2], [0, 1], [0, 1, 2]])
-    assert table.disordered.tolist() == [False, False, False, False, True]
-    assert not table.fits(3, 2) and table.fits(4, 0) and not table.refused_after(4).any()
-    assert table.refused_after(3).tolist() == [False, False, True, False, False]

@@ -12,7 +12,6 @@ from itertools import product
 from pathlib import Path
 from random import Random
 
-import numpy as np
 import pytest
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
@@ -21,7 +20,6 @@ import explorer
 from explorer import Constraint, Vocabulary
 from explorer.errors import ExplorerError, IncompatibleVocabulary, UnsupportedTokenizer
 from explorer.vocabulary.canonical.rules import rules_of
-from explorer.vocabulary.canonical.word_rules import WordRules
 from tests.evidence import few
 from tests.languages.test_preprocessing import bert
 from tests.tokens.canonical_oracle import Encode, accepts, paths, sampled, written
@@ -229,20 +227,6 @@ def test_a_trained_unigram_file_sums_in_single_precision(tmp_path: Path) -> None
 # --- the parts, and what is refused ---------------------------------------------------------------
 
 
-def test_the_parts_write_words_as_the_library_does() -> None:
-    for kind in ("rounded", "exact", "pieces"):
-        random = Random(kind)
-        vocabulary = word_pieces(random) if kind == "pieces" else unigram(random, kind == "rounded")
-        rules = rules_of(vocabulary)
-        assert isinstance(rules, WordRules)
-        for letters in product("ab", repeat=4):
-            text = " " * (kind == "pieces") + "".join(letters)
-            ids = vocabulary.encode(text) or ()
-            known = all(vocabulary.tokens[token] is not None for token in ids)
-            assert rules.encode(text.encode()) == (ids if known else None)
-        assert rules.encode("é".encode()[:1]) is None
-
-
 @pytest.mark.parametrize(
     ("vocabulary", "pattern"),
     [
@@ -284,15 +268,3 @@ def test_what_is_not_followed_is_refused_by_name() -> None:
         rules_of(Vocabulary.from_tokenizer(fallback, eos_ids=[0]))
     with pytest.raises(ExplorerError, match="would write no text"):
         explorer.compile(explorer.regex("( 12a)+[.][.]b").canonical(vocabulary), vocabulary)
-
-
-def test_the_filter_says_what_would_be_written() -> None:
-    vocabulary = bert()
-    text = explorer.literal(" unbelievable").canonical(vocabulary)
-    machine = explorer.compile(text, vocabulary)
-    (token,) = vocabulary.ids_of(b" un")
-    why = explorer.explain(machine, machine.start, token)
-    assert why.stage == "filtered" and "unbelievable' as one token" in why.message
-    assert np.flatnonzero(machine.allowed(machine.start)).tolist() == list(
-        vocabulary.ids_of(b" unbelievable")
-    )

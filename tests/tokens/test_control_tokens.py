@@ -202,24 +202,6 @@ def test_arcs_bear_the_names_of_control_tokens() -> None:
     assert free.is_accepting(marks["<a>"])
 
 
-def test_reasons_name_control_tokens() -> None:
-    machine = explorer.compile(token("<think>") + regex("a*") + token("</think>"), SMALL)
-    start = explorer.explain(machine, machine.start, "a")
-    assert "only <think> may come here" in start.message
-    assert "Expected by token('<think>')" in start.message
-    other = explorer.explain(machine, machine.start, 5)
-    assert "</think> (id 5) is masked" in other.message
-    inside = machine.step(machine.start, 4)
-    assert inside is not None
-    said = explorer.explain(machine, inside, 1)
-    assert "after <think>" in said.message
-    assert "expects a or </think>" in said.message
-    assert explorer.explain(machine, inside, 5).allowed
-    assert "&lt;" not in said.prose
-    forbidden = explorer.explain(machine, machine.start, 10)
-    assert not forbidden.allowed
-
-
 def test_a_session_steps_through_control_tokens() -> None:
     constraint = token("<think>") + regex("[ab]+") + token("</think>") + literal("<a>")
     session = explorer.Session.from_ids(SMALL, constraint, [4, 0, 1, 5, 2, 7])

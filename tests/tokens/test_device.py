@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import random
 
 import numpy as np
 import pytest
 import torch
 
 import explorer
-from explorer.errors import ExplorerError, VocabularyError
+from explorer.errors import ExplorerError
 from explorer.tokens.lazy import Free
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.masks.device import DeviceMasks
@@ -99,23 +98,6 @@ def test_the_comparison_notices_a_wrong_mask(machines: list[TokenDFA]) -> None:
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_a_batch_is_its_rows_one_by_one(machines: list[TokenDFA], device: str) -> None:
-    together = DeviceMasks(machines, device=on(device))
-    rows = every_row(machines)
-    random.Random(1).shuffle(rows)
-    states, which = tensors(rows, device)
-    logits = torch.randn(len(rows), len(VOCABULARY) + 3, device=device)
-    masked = together.mask_(logits.clone(), states, which)
-    tokens = torch.randint(0, len(VOCABULARY), (len(rows),), device=device)
-    after = together.advance(states, tokens, which)
-    for b, (k, _) in enumerate(rows):
-        alone = DeviceMasks([machines[k]], device=device)
-        one = slice(b, b + 1)
-        assert torch.equal(alone.mask_(logits[one].clone(), states[one]), masked[one])
-        assert torch.equal(alone.advance(states[one], tokens[one]), after[one])
-
-
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("way", ["mask_", "mask_reference_"])
 @pytest.mark.parametrize(
     ("which", "state"), [(0, 10**6), (0, -4), (0, -(2**40)), (1, 5), (5, 0), (-1, 0), (2**40, 0)]
@@ -161,27 +143,6 @@ def test_a_dead_row_is_masked_and_named(machines: list[TokenDFA], device: str, w
     getattr(masks, way)(torch.zeros(4, 20, device=device), states, step=torch.tensor(9).to(device))
     with pytest.raises(ExplorerError, match="Row 3 at step 9, in state DEAD: no token is allowed"):
         masks.check()
-
-
-@pytest.mark.parametrize("device", DEVICES)
-def test_rolled_back_is_never_gone_there(machines: list[TokenDFA], device: str) -> None:
-    """States are values: going on from an old one gives what it gave before."""
-    masks = DeviceMasks(machines, device=on(device))
-    which = torch.arange(len(machines), device=device)
-    draw = torch.Generator().manual_seed(5)
-    for _ in range(20):
-        states = torch.zeros(len(machines), dtype=torch.int64, device=device)
-        seen = []
-        for _ in range(6):
-            logits = masks.mask_(torch.zeros(len(machines), 20, device=device), states, which)
-            seen.append((states, logits))
-            probabilities = (logits > -torch.inf).float().cpu()
-            tokens = torch.multinomial(probabilities, 1, generator=draw)[:, 0].to(device)
-            states = masks.advance(states, tokens, which)
-        for old, logits in reversed(seen):
-            again = masks.mask_(torch.zeros_like(logits), old, which)
-            assert torch.equal(again, logits)
-    masks.check()
 
 
 # --- The token budget --------------------------------------------------------------------------
@@ -272,36 +233,6 @@ def test_logits_narrower_than_unused_ids(machines: list[TokenDFA]) -> None:
         masks.mask_(torch.zeros(1, 14), torch.tensor([0]))
     with pytest.raises(ExplorerError, match="14 columns"):
         DeviceMasks([narrow], width=14)
-
-
-def test_shapes_and_kinds_that_do_not_fit(machines: list[TokenDFA]) -> None:
-    masks = DeviceMasks(machines, width=20)
-    state = torch.zeros(1, dtype=torch.int64)
-    with pytest.raises(ExplorerError, match="which row follows which"):
-        masks.mask_(torch.zeros(1, 20), state)
-    with pytest.raises(ExplorerError, match="which row follows which"):
-        masks.advance(state, state)
-    with pytest.raises(ExplorerError, match=r"`states` has the shape \[1\], not \[2\]"):
-        masks.mask_(torch.zeros(2, 20), state)
-    with pytest.raises(ExplorerError, match=r"`constraint` has the shape \[2\], not \[1\]"):
-        masks.mask_(torch.zeros(1, 20), state, torch.zeros(2, dtype=torch.int64))
-    with pytest.raises(ExplorerError, match=r"not \[1, 20\]"):
-        masks.mask_(torch.zeros(1, 19), state, state)
-    with pytest.raises(ExplorerError, match="int64 cannot be masked"):
-        masks.mask_(torch.zeros(1, 20, dtype=torch.int64), state, state)
-    with pytest.raises(ExplorerError, match="logits are on meta"):
-        masks.mask_(torch.zeros(1, 20, device="meta"), state, state)
-    with pytest.raises(VocabularyError, match="vocabulary is not known"):
-        DeviceMasks([])
-    other = explorer.Vocabulary.from_bytes([b"a"], eos_ids=[1])
-    with pytest.raises(VocabularyError, match="Constraint 1 was compiled for another vocabulary"):
-        DeviceMasks([machines[0], explorer.compile(explorer.regex("a"), other)])
-
-
-def test_equal_vocabularies_are_one(machines: list[TokenDFA]) -> None:
-    twin = explorer.Vocabulary.from_bytes([*TOKENS, None, None, None], eos_ids=[14, 16])
-    masks = DeviceMasks([machines[0], explorer.compile(explorer.regex("a"), twin)])
-    assert len(masks.constraints) == 2
 
 
 @pytest.mark.parametrize("way", ["mask_", "mask_reference_"])
@@ -468,18 +399,3 @@ def test_faults_of_a_mixed_batch(machines: list[TokenDFA]) -> None:
         masks.allowed(0, 7)
     with pytest.raises(ExplorerError, match="a token machine"):
         DeviceMasks(["(foo)+d"])  # type: ignore[list-item]
-
-
-def test_masks_of_visited_states_take_no_memory_on_the_device() -> None:
-    lazy = explorer.compile(explorer.regex("[a-f]{6}"), VOCABULARY, lazy=True)
-    visit(lazy)
-    masks = DeviceMasks([lazy])
-    before = masks.nbytes
-    for state in [*range(lazy.num_states), *range(lazy.num_states)]:
-        logits = masks.mask_reference_(torch.zeros(1, len(VOCABULARY)), torch.tensor([state]))
-        assert (allowed(logits)[0] == lazy.allowed(state)).all()
-    every = torch.arange(lazy.num_states)
-    logits = masks.mask_reference_(torch.zeros(len(every), len(VOCABULARY)), every)
-    for state in every.tolist():
-        assert (allowed(logits)[state] == lazy.allowed(state)).all()
-    assert masks.nbytes == before

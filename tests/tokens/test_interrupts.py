@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from explorer.automata.stacks.stacks import StackNodes
-from explorer.memo import number_of
 from tests.tokens.interrupting import KINDS, Asker, AtLines, Undisturbed, run, walked
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -50,20 +48,3 @@ def test_interrupted_by_signals_at_random_times(count: int) -> None:
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["wrong"] == []
     assert sum(found["interrupts"].values()) >= count
-
-
-def test_what_was_numbered_in_part_is_numbered_anew() -> None:
-    values, numbers = ["a"], {"a": 0}
-    values.append("b")  # Ctrl-C: the number was not noted.
-    assert number_of("c", values, numbers) == 1
-    assert number_of("b", values, numbers) == 2
-    assert values == ["a", "c", "b"]
-    nodes = StackNodes()
-    first = nodes.number(((1, 0),))
-    nodes.returns.append(((9, 9),))
-    second = nodes.number(((2, 0),))
-    assert (first, second, nodes.number(((1, 0),))) == (1, 2, 1)
-    assert nodes.returns == [(), ((1, 0),), ((2, 0),)]
-    ring = nodes.circle([(0, ((3, 0), (4, -1))), (1, ((5, -2),))])
-    assert ring == [3, 4] == nodes.circle([(0, ((3, 0), (4, -1))), (1, ((5, -2),))])
-    assert nodes.returns[3:] == [((3, 0), (4, 3)), ((5, 4),)]

@@ -10,16 +10,13 @@ import pytest
 from hypothesis import given, settings
 
 import explorer
-from explorer.automata.machine import NO_ARC
 from explorer.budget import Meter
 from explorer.errors import (
     BudgetExceeded,
     EmptyConstraint,
-    ExplorerError,
     IncompatibleVocabulary,
 )
-from explorer.tokens.lazy import Free, LazyMachine
-from explorer.tokens.machine import TokenMachine, table_of
+from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.walks.finishing import Finishing
 from explorer.tokens.walks.trie import trie_of
 from explorer.tokens.words import DEAD, DONE, FREE
@@ -133,12 +130,6 @@ def test_a_wrong_machine_is_found() -> None:
         assert any(line.startswith(mutant.wrong) for line in differences(closed, mutant))
 
 
-def test_no_token_into_a_dead_end() -> None:
-    lazy = explorer.compile(explorer.regex("a*d|b"), vocabulary(b"a", b"b"), lazy=True)
-    assert lazy.allowed(lazy.start).tolist() == [False, True, False]
-    assert lazy.step(lazy.start, 0) is None
-
-
 def test_an_end_far_away_is_found_with_few_rows() -> None:
     """Undecided states are decided together: each row is walked once at most."""
     # No single byte of "ab" is a token, so nothing is certain before the search.
@@ -172,21 +163,6 @@ def test_a_search_keeps_to_the_budget() -> None:
         explorer.compile(constraint, vocabulary(b"ab"), explorer.Budget(bytes=2000), lazy=True)
 
 
-def test_sentinels() -> None:
-    vocab = vocabulary(b"a", b"b")
-    closed = explorer.compile(explorer.regex("ab"), vocab)
-    lazy = explorer.compile(explorer.regex("ab"), vocab, lazy=True)
-    for state in (DONE, DEAD, FREE):
-        assert np.array_equal(closed.mask(state), lazy.mask(state))
-        assert closed.is_final(state) == lazy.is_final(state)
-        assert closed.distance_to_end(state) == lazy.distance_to_end(state)
-        assert lazy.byte_state(state) == NO_ARC
-        assert [closed.step(state, t) for t in range(4)] == [lazy.step(state, t) for t in range(4)]
-    for wrong in (1, -4):
-        with pytest.raises(ExplorerError, match="There is no state"):
-            lazy.mask(wrong)
-
-
 def test_numbers_are_the_same_for_many_threads(sentencepiece_32k: explorer.Vocabulary) -> None:
     lazy = explorer.compile(explorer.regex(r"\w+( \w+){0,3}"), sentencepiece_32k, lazy=True)
 
@@ -208,38 +184,6 @@ def test_numbers_are_the_same_for_many_threads(sentencepiece_32k: explorer.Vocab
     assert len({number for _, number in met}) == len({state for state, _ in met}) == len(met)
 
 
-def test_free() -> None:
-    vocab = vocabulary(b"a", b"b")
-    free = Free(vocab)
-    assert isinstance(free, TokenMachine) and table_of(free) is None
-    assert free.allowed(free.start).all() and free.mask(free.start).tolist() == [0b111]
-    assert free.allowed(DONE).tolist() == [False, False, True] and not free.allowed(DEAD).any()
-    assert [free.step(FREE, token) for token in (-1, 0, 2, 3)] == [None, FREE, DONE, None]
-    assert [free.step(DONE, token) for token in (0, 2)] == [None, DONE]
-    assert free.step(DEAD, 2) is None
-    assert free.is_final(FREE) and free.distance_to_end(FREE) == 1
-    assert free.byte_machine is None and free.constraint is None and free.num_states == 0
-    assert pickle.loads(pickle.dumps(free)).vocabulary == vocab
-    assert not free.report.lost and "free" in str(free.report)
-    with pytest.raises(ExplorerError, match="There is no state 0"):
-        free.step(0, 0)
-
-
-def test_every_kind_is_a_token_machine() -> None:
-    vocab = vocabulary(b"a", b"b")
-    lazy = explorer.compile(explorer.regex("ab"), vocab, lazy=True)
-    closed = explorer.compile(explorer.regex("ab"), vocab)
-    assert isinstance(lazy, TokenMachine) and isinstance(closed, TokenMachine)
-    assert table_of(lazy) is None and table_of(closed) is closed
-    assert "lazy" in str(lazy.report) and lazy.report.to_dict()["kind"] == "lazy"
-
-
-def test_the_plain_way_over_any_byte_machine() -> None:
-    vocab = vocabulary(b"a", b"b", b"ab")
-    search = Finishing(Renumbered(explorer.regex("(ab)+").dfa), trie_of(vocab, None))
-    assert search.targets(0, Meter()) != ()
-
-
 def test_a_table_over_its_budget_becomes_lazy() -> None:
     vocab = vocabulary(*(b"%d" % k for k in range(300)))
     constraint = explorer.regex("[0-9]{3}x|[0-9]{1,300}").within(explorer.Budget())
@@ -253,16 +197,6 @@ def test_a_table_over_its_budget_becomes_lazy() -> None:
     closed = explorer.compile(constraint, vocab)
     assert type(closed) is explorer.TokenDFA and not closed.report.reason
     assert differences(closed, lazy, most=10) == []
-
-
-def test_time_is_left_for_the_lazy_machine() -> None:
-    """A part may take four fifths of the time that is left, on the same clock."""
-    meter = Meter(explorer.Budget(seconds=1000))
-    before = meter.seconds()
-    part = meter.with_share(0.8)
-    after = meter.seconds()
-    assert 800 + 0.2 * before <= part.budget.seconds <= 800 + 0.2 * after
-    assert before <= part.seconds()
 
 
 def test_a_character_fsa_over_its_budget_is_discovered() -> None:

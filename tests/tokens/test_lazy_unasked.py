@@ -7,15 +7,12 @@ import pickle
 import pytest
 
 import explorer
-from explorer.cli import main
-from explorer.cli.answers import report_lines
 from explorer.decoding.batches.generate import generate
 from explorer.decoding.models.load import load_model
 from explorer.errors import ExplorerError, NotATable
 from explorer.tokens.lazy import TABLE_ONLY, LazyMachine
 from explorer.tokens.machine import table_of
 from explorer.vocabulary import Vocabulary
-from widgets.shown_place import PageData
 
 VOCABULARY = Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2])
 LARGE = explorer.regex("(a|b)*a(a|b){12}")
@@ -69,26 +66,3 @@ def test_a_token_budget_is_refused_with_the_reason_and_a_remedy_that_works() -> 
     asked = explorer.compile(LARGE, model.vocabulary, lazy=True)
     with pytest.raises(ExplorerError, match="masking_budget=False"):
         explorer.Session(model, asked, "hi", max_tokens=5, masking_budget=True)
-
-
-def test_the_command_line_says_that_the_budget_took_no_part(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert main(["trace", "--lazy", "--regex", "(ab){3}", "--max-tokens", "9"]) == 0
-    assert main(["trace", "--lazy", "--regex", "(ab){3}", "--no-masking-budget"]) == 0
-    assert main(["trace", "--lazy", "--regex", "x{9}x*", "--max-tokens", "2"]) == 1
-    said = capsys.readouterr().out
-    assert "cut off by max_tokens, which took no part in the mask" in said
-
-
-def test_the_lines_about_it_are_english() -> None:
-    machine = explorer.compile(LARGE, VOCABULARY, FEW)
-    assert "1 state so far" in "\n".join(report_lines(machine))
-    discovered = explorer.compile(LARGE, VOCABULARY, lazy=True)
-    session = explorer.Session.from_ids(VOCABULARY, discovered, [])
-    line = str(PageData(session).editor["report"])
-    assert line.startswith("character and token states are worked out as they are visited")
-    assert not any(character.isdigit() for character in line)  # It would soon be another number.
-    closed = explorer.compile(explorer.regex("[ab]"), VOCABULARY, lazy=True)
-    table = explorer.compile(explorer.regex("[ab]"), VOCABULARY)
-    assert "1 states" not in "\n".join([*report_lines(closed), *report_lines(table)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import string
 
@@ -11,7 +10,7 @@ import pytest
 
 import explorer
 from benchmarks.visit_cases import PATTERNS, SCHEMAS
-from explorer.automata.discovered.letters import KNOWN, LONGEST, MOST_STATES, REACH, WITHOUT_END
+from explorer.automata.discovered.letters import LONGEST, MOST_STATES, REACH, WITHOUT_END
 from explorer.automata.machine import ByteMachine, Dfa
 from explorer.budget import Meter
 from explorer.memo import Kept
@@ -22,7 +21,6 @@ from explorer.tokens.words import UInt32, set_bits
 # pyright: reportPrivateUsage=false
 
 _TEXT = r"[ !#-\[\]-~]"
-OTHER = "\x04"
 KINDS = "\x01\x02\x03"
 PRINTED = "\t\n\r" + "".join(map(chr, range(0x20, 0x7F)))
 """Letters of ASCII as themselves; \\x00 are the other control characters, 1 to 3 the kinds."""
@@ -243,32 +241,6 @@ def test_what_is_known_of_a_state_decides(change: str, tekken_131k: explorer.Voc
     assert same == (change == "not sharp")  # Only slower.
 
 
-def test_each_node_has_the_letters_of_its_words(tekken_131k: explorer.Vocabulary) -> None:
-    machine = explorer.compile(explorer.regex("a"), tekken_131k, lazy=True)
-    trie = machine._words.trie
-    written = [data for data in tekken_131k.tokens if data is not None]
-    assert sorted(trie.words[:, 0].tolist()) == [
-        token for token, data in enumerate(tekken_131k.tokens) if data is not None
-    ]
-    first, last = trie.nodes[:, 3], trie.nodes[:, 4]
-    assert (first[0], last[0]) == (0, len(written))
-    draw = random.Random(0)
-    for node in draw.sample(range(1, len(trie.nodes)), 300):
-        tokens = [
-            tekken_131k.tokens[token] for token in trie.words[first[node] : last[node], 0].tolist()
-        ]
-        bits = int(trie.letters[node, 0]) | int(trie.letters[node, 1]) << 64
-        letter, most = int(trie.nodes[node, 5]) & 0xFF, int(trie.nodes[node, 5]) >> 8
-        texts = [data.decode(errors="replace") for data in tokens if data is not None]
-        if any("\ufffd" in text for text in texts):
-            continue
-        found = {chr(k) for k in range(128) if bits >> k & 1}
-        of_all = {each for text in texts for each in text}
-        assert found - set("\x00\x01\x02\x03") <= of_all
-        assert most <= max(map(len, texts))
-        assert letter == 255 or chr(letter) in found
-
-
 def test_letters_are_not_looked_for_without_end(tekken_131k: explorer.Vocabulary) -> None:
     """More states than are looked at: the state counts as one that reads no letters."""
     names = [f"{a}{b}{c}" for a in "abcdefgh" for b in "ijklmnop" for c in "qrstuvwx"]
@@ -279,15 +251,6 @@ def test_letters_are_not_looked_for_without_end(tekken_131k: explorer.Vocabulary
     letters, reach, _ = letters_of(machine, state)
     assert len(names) > MOST_STATES and letters in ("", without('"\\\x00\t\n\r')) and reach >= 0
     assert np.array_equal(machine.mask(state), reference(machine, state))
-
-
-def test_ids_with_the_same_bytes_are_set_too() -> None:
-    tokens = [bytes([byte]) for byte in range(256)] + [b"ab", b"ab", b'"', b"x"]
-    vocab = explorer.Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)])
-    lazy = explorer.compile(explorer.regex(r'"[^"\\]*"'), vocab, lazy=True)
-    state = after(lazy, b'"')
-    assert lazy.allowed(state)[[256, 257, 258, 259]].all()
-    assert "a" in letters_of(lazy, state)[0]
 
 
 def test_a_machine_of_bytes_that_are_no_characters() -> None:
@@ -306,18 +269,3 @@ def test_a_machine_of_bytes_that_are_no_characters() -> None:
     lazy = LazyMachine(constraint, vocab, dfa, report, explorer.Budget())
     allowed = lazy.allowed(lazy.start)[: len(tokens)].tolist()
     assert allowed == [set(token) <= set(read) for token in tokens]
-
-
-def test_a_machine_taken_from_another_process_finds_its_letters_again(
-    tekken_131k: explorer.Vocabulary,
-) -> None:
-    constraint = explorer.json_schema(json.loads('{"type": "string", "maxLength": 9}'))
-    machine = explorer.compile(constraint, tekken_131k, lazy=True)
-    state = after(machine, b'"ab')
-    before = machine.mask(state)
-    rebuilt, arguments = machine.__reduce__()
-    assert callable(rebuilt) and isinstance(arguments, tuple)
-    again = rebuilt(*arguments)
-    assert isinstance(again, LazyMachine)
-    assert not again._words.known[:, KNOWN].any()
-    assert np.array_equal(again.mask(state), before)

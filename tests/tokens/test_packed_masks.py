@@ -10,7 +10,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from explorer.tokens.masks import packed
 from explorer.tokens.masks.packed import (
     IMPOSSIBLE,
     MINUS_INFINITY,
@@ -114,9 +113,3 @@ def test_memory_is_used_again_only_once_nobody_holds_it() -> None:
         last = masked(value)  # Held until the next is there, as a decoder does.
         places.add(last.data_ptr())
     assert len(places) <= 3
-
-
-def test_numpy_and_torch_mean_the_same_infinity() -> None:
-    for dtype, (kind, masked) in MINUS_INFINITY.items():
-        one = torch.tensor([int(masked)], dtype=kind).view(dtype)
-        assert one.item() == -torch.inf and packed.MINUS_INFINITY[dtype][1].dtype.kind == "i"

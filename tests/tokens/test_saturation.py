@@ -24,7 +24,6 @@ from explorer.automata.stacks.stacks import ManyStacks
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded, GrammarError, IncompatibleVocabulary
 from explorer.languages.grammar.functions import grammar
-from explorer.languages.grammar.shipped import shipped_grammar
 from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.masks.device import DeviceMasks
 from explorer.tokens.masks.needed import UNLIMITED
@@ -273,23 +272,6 @@ def test_what_occurs_nowhere_is_in_no_text() -> None:
     assert certain > 0.8 * absent > 0
 
 
-def test_a_token_that_no_text_holds_needs_no_search() -> None:
-    lm = explorer.load_model("tiny")
-    machine = explorer.compile(shipped_grammar("json"), lm.vocabulary)
-    after = machine.step(machine.start, lm.vocabulary.ids_of(b"{")[0])
-    assert after is not None
-    (token,) = (k for k, data in enumerate(lm.vocabulary.tokens) if data == b"\x07")
-    told = explorer.explain(machine, after, token)
-    assert told.after is None and not told.stopped
-
-
-def test_a_rule_that_cannot_end_is_not_begun() -> None:
-    text = 'root ::= "(" root ")" | "x" | "a" bad\nbad ::= "(" bad ")" | "z"'
-    vocabulary = Vocabulary.from_bytes([b"(", b")", b"x", b"a"], eos_ids=[4])
-    machine = explorer.compile(grammar(text), vocabulary, lazy=True)
-    assert machine.allowed(machine.start).tolist() == [True, False, True, False, False]
-
-
 @pytest.mark.parametrize("kind", [SingleStack, ManyStacks], ids=["one stack", "all stacks"])
 def test_a_deep_stack_has_its_distance(kind: type) -> None:
     """20,000 brackets, closed three at a time: no recursion of the interpreter's."""
@@ -306,19 +288,6 @@ def test_a_deep_stack_has_its_distance(kind: type) -> None:
         assert after is not None
         state = after
     assert machine.distance_to_end(state) == 6666 + 2 + 1 + 1  # Two more brackets, x, the end.
-
-
-def test_many_states_and_nodes_are_few_places() -> None:
-    """The places of JSON over a real vocabulary are some hundreds, not tens of thousands."""
-    lm = explorer.load_model("tiny")
-    machine = explorer.compile(shipped_grammar("json"), lm.vocabulary, lazy=True)
-    walked = machine._walked  # pyright: ignore[reportPrivateUsage]
-    assert isinstance(walked.stacks, SingleStack)
-    trie = trie_of(lm.vocabulary, None)
-    found = StackEnds(walked.stacks, trie, single_bytes(trie))
-    assert found.distance(walked.start, Meter()) == 2
-    places, _, pairs = found._alike.tally.tolist()  # pyright: ignore[reportPrivateUsage]
-    assert places < 400 < 2000 < pairs
 
 
 def test_too_little_memory_names_the_rule_and_the_missing_characters() -> None:

@@ -6,20 +6,17 @@ import random
 import re
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, cast
 
 import pytest
 
 import explorer
-from explorer import explain, gen, regex, template
+from explorer import gen, template
 from explorer.analysis.invasiveness import invasiveness, naturalised, schemes_of
 from explorer.decoding.models.model import LanguageModel, Reading
-from explorer.errors import ConstraintError, ExplorerError, VocabularyError
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.schemes.lookahead import Lookahead, bridges_of, lookahead_machines
 from explorer.tokens.schemes.templates import fixed_ids, template_machine, template_parts
 from explorer.tokens.schemes.terminals import FLAT_OBJECT, SUMS
-from explorer.vocabulary import Vocabulary
 
 PERSON = template(
     '{{"name": "{name}", "age": {age}}}',
@@ -83,30 +80,6 @@ def test_no_token_crosses_the_border_of_a_hole(model: str) -> None:
         assert marked == [token for text in fixed for token in ids_of[text]]
 
 
-def test_the_white_space_is_left_to_the_model_and_nothing_else() -> None:
-    parts = template_parts(template(" a  b\n{x} c", x=gen(regex="[0-9]")), flexible=True)
-    spelled = [part if isinstance(part, str) else str(part) for part in parts]
-    gap = str(regex(r"[ \t\n]*"))
-    assert spelled == [gap, "a", gap, "b", gap, str(regex("[0-9]")), gap, "c"]
-    # Which of its tokens are fixed is said; those of the white space are not.
-    vocabulary = Vocabulary.from_bytes([b"a", b" ", b"  ", b"b", b"a "], eos_ids=[5])
-    made = template("a b{x}", x=gen(regex="b?"))
-    machine = template_machine(
-        made,
-        vocabulary,
-        flexible=True,
-        tokenize=lambda text: [0, 3]["ab".index(text) : "ab".index(text) + 1],
-    )
-    assert "fixed" in machine.marks(machine.start, 0) and "fixed" not in machine.marks(
-        machine.start, 4
-    )
-    after = machine.step(machine.start, 0)
-    assert after is not None
-    assert machine.allowed(after).nonzero()[0].tolist() == [1, 2, 3]
-    assert "fixed" not in machine.marks(after, 1) and "fixed" in machine.marks(after, 3)
-    assert "comes next" in explain(machine, machine.start, 4).message
-
-
 @pytest.mark.parametrize("model", MODELS)
 def test_a_naturalised_template_has_the_models_own_tokens(model: str) -> None:
     """Against the definition: at each place of the fixed text the likeliest token that agrees."""
@@ -151,19 +124,6 @@ def test_a_template_is_naturalised_within_the_context() -> None:
     machine = naturalised(Short(lm, full), "Name:", endless)
     assert [part for part in template_parts(endless) if isinstance(part, str)] == [" ", "<b>"]
     assert "fixed" in machine.marks(machine.start, machine.allowed(machine.start).nonzero()[0][0])
-
-
-def test_a_template_that_writes_otherwise_is_refused() -> None:
-    vocabulary = Vocabulary.from_bytes([b"a"], eos_ids=[1])
-    with pytest.raises(VocabularyError, match="has no tokenizer"):
-        template_machine(template("a{x}", x=gen(regex="a")), vocabulary)
-    with pytest.raises(ConstraintError, match="is not a template"):
-        template_parts(regex("a"))
-    for odd in ("year {y}", 5):
-        with pytest.raises(ConstraintError, match=r"^template is .*Give explorer.template"):
-            schemes_of(MODELS["tiny"], "", regex("[0-9]+"), template=cast("Any", odd))
-    with pytest.raises(ExplorerError, match="No constraint is given"):
-        schemes_of(MODELS["tiny"], "")
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import explorer
-from explorer import Sampler, Session, explain, regex
-from explorer.analysis.invasiveness import invasiveness_table, retokenize
-from explorer.tokens.machine import TokenMachine, filtered_of
+from explorer import regex
+from explorer.analysis.invasiveness import invasiveness_table
+from explorer.tokens.machine import TokenMachine
 from explorer.tokens.schemes.fixed import fixed_tokens
 from explorer.tokens.schemes.lookahead import Lookahead, bridges_of, lookahead_machine
 from explorer.tokens.schemes.subterminals import (
@@ -25,7 +25,6 @@ from explorer.tokens.schemes.subterminals import (
 )
 from explorer.tokens.schemes.terminals import TerminalGrammar
 from explorer.vocabulary import Vocabulary
-from tests.decoding.models import HashModel
 from tests.languages.grammar.earley import Earley
 
 # --- the running example of the paper ------------------------------------------------------------
@@ -86,19 +85,6 @@ def test_the_tree_inside_int_node_by_node() -> None:
     }  # fmt: skip
     # "1 " is nowhere: no terminal reads a space.
     assert not any("1 " in ids for node in at_border.values() for ids in node.values())
-
-
-def test_how_the_tokens_are_cut() -> None:
-    inside = {t: cut_token(SUMS, t, INSIDE) for t in PAPER_TOKENS}
-    assert [cut.parts for cut in inside[b"+1"]] == [
-        (("plus", "full", b"+"), ("int", "start", b"1"))
-    ]
-    assert [cut.parts for cut in inside[b"12"]] == [(("int", "continuation", b"12"),)]
-    assert inside[b"1 "] == () and inside[b"("] == ()
-    assert cut_token(SUMS, b"2+", INSIDE)[0].parts == (
-        ("int", "end", b"2"),
-        ("plus", "full", b"+"),
-    )
 
 
 @pytest.mark.parametrize(
@@ -285,24 +271,6 @@ def test_the_brute_force_sees_a_wrong_count() -> None:
 # --- as token machines --------------------------------------------------------------------------
 
 
-def test_a_session_says_why_a_bridge_is_masked() -> None:
-    machine = lookahead_machine(SUMS, PAPER, 0)
-    assert isinstance(machine, TokenMachine) and filtered_of(machine) is machine
-    session = Session(HashModel(PAPER), machine, sampler=Sampler(1.0), seed=1)
-    session.step(token="(")
-    session.step(token="12")
-    told = session.explain("+1")
-    assert not told.allowed and told.stage == "filtered"
-    assert "crosses 1 border of terminals (plus full | int start), and k is 0" in told.message
-    assert session.explain("+").allowed
-    assert session.explain("1 ").stage == "constraint"
-    trace = session.run(6)
-    for piece in trace.ids:
-        assert bridges_of(SUMS, PAPER, (piece,)) == 0
-    assert "lookahead" in {group.stage for group in session.reasons().groups} or session.reasons()
-    assert explain(machine, machine.start, PAPER_TOKENS.index(b"0")).allowed
-
-
 def test_bridges_are_counted_in_the_way_with_the_fewest() -> None:
     ids = {token: PAPER_TOKENS.index(token) for token in PAPER_TOKENS}
     text = (ids[b"("], ids[b"12"], ids[b"+1"], ids[b"+1"], ids[b"0"], ids[b")"], 7)
@@ -388,20 +356,3 @@ def list_of(machine: TokenMachine, vocabulary: Vocabulary, most: int) -> list[tu
         found += then
         now = then
     return found
-
-
-def test_a_naturalised_template_has_the_tokens_that_the_model_would_write() -> None:
-    lm = explorer.load_model("tiny")
-    prompt, text = "Q: Write the product of 3 and 8 as JSON.\nA: ", '{"a": '
-    own = retokenize(lm, prompt, text).tokens
-    letters = tuple(lm.vocabulary.ids_of(bytes([byte]))[0] for byte in text.encode())
-    for ids in (own, letters):
-        machine = fixed_tokens(
-            [ids, regex("[0-9]{1,2}"), lm.vocabulary.ids_of(b"}")[:1]], lm.vocabulary
-        )
-        session = Session(lm, machine, prompt)
-        assert session.run(30).ids[: len(ids)] == ids and session.text.endswith("}")
-    assert len(own) < len(letters)
-
-
-# --- what is refused ----------------------------------------------------------------------------

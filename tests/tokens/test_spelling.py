@@ -49,10 +49,3 @@ def test_every_way_to_cut_is_tried(tokens: list[bytes], data: bytes, with_ends: 
             if data[begin:end] in tokens
         ]
         assert tokens_at(trie, data, begin) == here
-
-
-def test_tokens_are_found_in_a_real_trie(tekken_131k: explorer.Vocabulary) -> None:
-    for data in (b"the cat sat", "ünter".encode(), b"\xf0\x9f\x99\x82", b"\xff\xff", b""):
-        ends = [n for n in range(1, len(data) + 1) if tekken_131k.ids_of(data[:n])]
-        wanted = [(n, tekken_131k.ids_of(data[:n])[0]) for n in ends]
-        assert tokens_at(trie_of(tekken_131k, None), data) == wanted

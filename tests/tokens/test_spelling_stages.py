@@ -5,28 +5,15 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 from random import Random
 
-import numpy as np
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 import explorer
-from explorer import Constraint, Vocabulary, regex
-from explorer.budget import Meter
-from explorer.errors import (
-    BudgetExceeded,
-    IncompatibleVocabulary,
-    UnsupportedTokenizer,
-    VocabularyError,
-)
-from explorer.tokens.filtered.apply import load_filtered
-from explorer.tokens.filtered.machine import FilteredMachine
-from explorer.tokens.filtered.rules import TokenRule, isolated_spaces, redundant_bytes
-from explorer.tokens.filtered.table import filtered_table
+from explorer import Vocabulary, regex
+from explorer.tokens.filtered.rules import redundant_bytes
 from explorer.tokens.machine import TokenMachine, filtered_of, table_of
-from explorer.tokens.token_dfa import TokenDFA
 from tests.tokens.canonical_oracle import accepts
 from tests.tokens.test_canonical import MAKERS, Case, _made
 
@@ -159,26 +146,6 @@ def test_ascii_bytes_are_always_redundant() -> None:
     assert rule.kind_of[tokens[0]] == 256
 
 
-def test_the_filtered_table_is_a_table(toy: Vocabulary, tmp_path: Path) -> None:
-    constraint = regex("(é|a)+").without_redundant_bytes()
-    machine = explorer.compile(constraint, toy)
-    assert filtered_of(machine) is machine and machine.unfiltered is not None
-    assert machine.num_states > 0 and machine.report.kind == "table"
-    for state in range(machine.num_states):  # Every state can finish, and the distance is right.
-        after = [machine.step(state, token) for token in machine.allowed(state).nonzero()[0]]
-        near = [
-            1 if t == explorer.DONE else 1 + machine.distance[t] for t in after if t is not None
-        ]
-        assert min(near) == machine.distance[state]
-    again: TokenMachine = pickle.loads(pickle.dumps(machine))
-    assert (again.allowed(0) == machine.allowed(0)).all()
-    machine.save(tmp_path / "a.dfa")
-    loaded = load_filtered(tmp_path / "a.dfa", toy)
-    assert (loaded.allowed(0) == machine.allowed(0)).all() and repr(loaded.constraint) == repr(
-        constraint
-    )
-
-
 @pytest.mark.parametrize("pattern", ["éa", "日日|aé", "(é|a)+", "(ab| a|日)*", "[éè]{1,3} ?b?"])
 def test_a_lazy_machine_is_filtered_as_a_table_is(toy: Vocabulary, pattern: str) -> None:
     text = regex(pattern).without_redundant_bytes()
@@ -200,57 +167,6 @@ def test_a_lazy_machine_is_filtered_as_a_table_is(toy: Vocabulary, pattern: str)
     for state in states:
         for token in range(len(toy)):
             assert closed.refusal(state, token) == lazy.refusal(states[state], token)
-
-
-def test_both_stages_and_canonical_stand_on_a_lazy_machine() -> None:
-    vocabulary = bpe()
-    text = regex("(ab| a|1 ?c|!)+").without_redundant_bytes().without_isolated_spaces()
-    closed, lazy = (explorer.compile(text, vocabulary, lazy=flag) for flag in (False, True))
-    random = Random(0)
-    for _ in range(60):
-        path = tuple(random.choices(range(len(vocabulary) - 1), k=random.randint(1, 5)))
-        assert accepts(closed, path) == accepts(lazy, path)
-    canonical = explorer.compile(text.canonical(vocabulary), vocabulary, lazy=True)
-    path = vocabulary.encode("ab a1 c!") or ()
-    assert accepts(canonical, path) and not accepts(canonical, vocabulary.ids_of(b"a"))
-    with pytest.raises(IncompatibleVocabulary, match="The nothing filter"):
-        FilteredMachine(explorer.compile(text, vocabulary, lazy=True), TokenRule(
-            "nothing", vocabulary.tokens, np.zeros(len(vocabulary), np.int32),
-            np.full((1, 1), -1, np.int32), lambda _, __: (),
-        ), explorer.Budget())  # fmt: skip
-
-
-def test_what_cannot_be_filtered_is_refused(toy: Vocabulary) -> None:
-    text = regex("é+")
-    with pytest.raises(UnsupportedTokenizer, match="tokenizer"):
-        explorer.compile(text.without_isolated_spaces(), toy)
-    with pytest.raises(VocabularyError, match="the id 2 writes"):
-        explorer.compile(text.without_isolated_spaces(bpe()), toy)
-    nothing = TokenRule(
-        "nothing",
-        toy.tokens,
-        np.zeros(len(toy), np.int32),
-        np.full((1, 1), -1, np.int32),
-        lambda _, __: (),
-    )
-    machine = explorer.compile(text, toy)
-    assert isinstance(machine, TokenDFA)
-    with pytest.raises(IncompatibleVocabulary, match="The nothing filter"):
-        filtered_table(machine, nothing, text, Meter())
-    with pytest.raises(BudgetExceeded):
-        small = explorer.Budget(states=1)
-        filtered_table(machine, redundant_bytes(toy), text, Meter(small))
-
-
-def test_stages_of_the_tokens_are_stacked() -> None:
-    vocabulary = bpe()
-    stacked: Constraint = explorer.literal("a ab").canonical().without_isolated_spaces()
-    machine = explorer.compile(stacked, vocabulary)
-    assert table_of(machine) is None
-    written = vocabulary.encode("a ab")
-    assert written is not None and accepts(machine, written)
-    assert repr(stacked).endswith(".canonical().without_isolated_spaces()")
-    assert isolated_spaces(vocabulary).name == "isolated space"
 
 
 @pytest.mark.parametrize("lazy", [False, True])

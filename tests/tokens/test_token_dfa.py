@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -16,7 +12,7 @@ from explorer.errors import (
     ExplorerError,
     IncompatibleVocabulary,
 )
-from explorer.tokens.words import DEAD, DEAD_CLASS, FREE
+from explorer.tokens.words import DEAD, DEAD_CLASS
 
 TOY = [b"f", b"oo", b"foo", b"for", b"food"]
 
@@ -51,23 +47,6 @@ def test_no_token_into_a_dead_end() -> None:
     assert len(dfa.lost.states) == 1 and {b for _, b in dfa.lost.arcs} == {ord("a"), ord("d")}
 
 
-def test_all_prefixes_of_a_forced_text_are_allowed() -> None:
-    tokens = [b"A", b"p", b"r", b"ri", b"ril", b"i", b"l", b"u", b"g", b"s", b"t"]
-    dfa = explorer.compile(explorer.choice(["April", "August"]), vocabulary(*tokens))
-    assert allowed(dfa, 0, 1) == [2, 3, 4]
-
-
-def test_ids_with_equal_bytes_go_together() -> None:
-    dfa = explorer.compile(explorer.regex(" a"), vocabulary(b" ", b" ", b"a", b" a"))
-    assert allowed(dfa) == [0, 1, 3]
-    assert dfa.token_class[0] == dfa.token_class[1]
-
-
-def test_half_characters() -> None:
-    dfa = explorer.compile(explorer.regex("[äö]"), vocabulary(b"\xc3", b"\xa4", b"\xb6", b"\xa5"))
-    assert allowed(dfa) == [0] and allowed(dfa, 0) == [1, 2]
-
-
 def test_end_of_text() -> None:
     vocab = explorer.Vocabulary.from_bytes([b"a", None, None, None], eos_ids=[1, 3])
     dfa = explorer.compile(explorer.regex("a?"), vocab)
@@ -82,21 +61,6 @@ def test_special_token_text_is_not_the_special_token() -> None:
     vocab = explorer.Vocabulary.from_bytes([b"<", b"eot", b">", None], eos_ids=[3])
     dfa = explorer.compile(explorer.regex("<eot>"), vocab)
     assert allowed(dfa) == [0] and allowed(dfa, 0, 1, 2) == [3]
-
-
-def test_sentinels() -> None:
-    dfa = explorer.compile(explorer.regex("(foo)+d"), vocabulary(*TOY))
-    assert dfa.allowed(DEAD).sum() == 0 and dfa.allowed(FREE).all()
-    assert dfa.step(FREE, 3) == FREE and dfa.step(DEAD, 0) is None
-    assert dfa.step(explorer.DONE, 0) is None
-    assert dfa.step(dfa.start, 99) is None and dfa.step(dfa.start, -1) is None
-    for state in (dfa.num_states, -4):
-        with pytest.raises(ExplorerError, match=f"no state {state}"):
-            dfa.allowed(state)
-        with pytest.raises(ExplorerError, match=f"no state {state}"):
-            dfa.step(state, 0)
-    with pytest.raises(ValueError, match="read-only"):
-        dfa.allowed(dfa.start)[0] = True
 
 
 def test_logits_narrower_than_the_vocabulary() -> None:
@@ -157,44 +121,3 @@ def test_budget_is_for_the_whole_compilation() -> None:
         )  # fmt: skip
     with pytest.raises(ExplorerError, match="allows nothing"):
         explorer.Budget(seconds=0)
-
-
-def test_save_and_load(tmp_path: Path) -> None:
-    vocab = vocabulary(*TOY)
-    constraint = explorer.regex("(foo)+d") | explorer.choice(["for"]).star()
-    dfa = explorer.compile(constraint, vocab)
-    path = tmp_path / "machine"
-    dfa.save(path)
-    again = explorer.TokenDFA.load(path, vocabulary(*TOY))
-    assert repr(again) == repr(dfa) and again.report == dfa.report
-    for name in ("table", "token_class", "char_state", "accepting", "distance", "stuck"):
-        assert np.array_equal(getattr(again, name), getattr(dfa, name))
-        assert getattr(again, name).dtype == getattr(dfa, name).dtype
-    assert again.constraint.equivalent(constraint)
-    assert [p.name for p in tmp_path.iterdir()] == ["machine"]
-
-
-def test_everything_travels_between_processes() -> None:
-    dfa = explorer.compile(explorer.regex("(foo)+d") | explorer.choice(["for"]), vocabulary(*TOY))
-    for again in (pickle.loads(pickle.dumps(dfa)), copy.deepcopy(dfa)):
-        assert again.vocabulary == dfa.vocabulary and repr(again) == repr(dfa)
-        assert np.array_equal(again.table, dfa.table) and not again.lost
-    with pytest.raises(explorer.errors.RegexError) as caught:
-        explorer.regex("a(b")
-    error = pickle.loads(pickle.dumps(caught.value))
-    assert str(error) == str(caught.value) and error.start == 1
-    assert error.evidence == caught.value.evidence and type(error) is type(caught.value)
-
-
-def test_first_mistakes_are_answered() -> None:
-    vocab = vocabulary(*TOY)
-    with pytest.raises(ExplorerError, match=r"\(str\), not a constraint"):
-        explorer.compile("a+", vocab)  # type: ignore[arg-type]
-    with pytest.raises(ExplorerError, match=r"\(list\), not a Vocabulary"):
-        explorer.compile(explorer.regex("a"), TOY)  # type: ignore[arg-type]
-    with pytest.raises(ExplorerError, match=r"side of \|"):
-        explorer.regex("a") | 3  # type: ignore[operator]
-    with pytest.raises(ExplorerError, match="positive number"):
-        explorer.Budget(states=None)  # type: ignore[arg-type]
-    assert explorer.Vocabulary.from_bytes([b"a", None], eos_ids=1).eos_ids == (1,)  # type: ignore[arg-type]
-    assert explorer.Vocabulary.from_bytes([b"a", None], eos_ids=np.array([1])).eos_ids == (1,)

@@ -225,18 +225,6 @@ def test_a_limit_is_saved_and_spelled() -> None:
         assert serial.source_from_dict(serial.source_to_dict(whole.source)) == whole.source
 
 
-def test_a_type_is_a_part_and_comes_back_as_an_instance() -> None:
-    from dataclasses import dataclass
-
-    @dataclass
-    class Point:
-        x: int
-        y: int = 0
-
-    where = template("at {p} and {q}", p=gen(type=Point), q=gen(type=list[int], max_tokens=9))
-    assert where.parse('at {"x":3} and [1,2]') == {"p": Point(3), "q": [1, 2]}
-
-
 def test_a_session_keeps_limits_and_its_trace_is_read_back(tmp_path: object) -> None:
     from pathlib import Path
 

@@ -21,7 +21,6 @@ from explorer.errors import EmptyConstraint, IncompatibleVocabulary
 from explorer.tokens.machine import TokenMachine
 from tests.evidence import examples
 from tests.tokens.sequences import (
-    Both,
     Expression,
     Image,
     Many,
@@ -132,22 +131,6 @@ def test_the_matcher_can_fail() -> None:
     assert_right(Then(Text("a"), Token(True)))
     with pytest.raises(AssertionError):
         assert_right(Then(Text("a"), Anywhere(True)))
-
-
-def test_a_terminal_and_ordinary_text_that_match_the_same_token_are_both_followed() -> None:
-    """``ab`` is a token, and it is text: the union is exact, with no precedence."""
-    expression = Then(Many(Token(True)), Text("ab"))
-    assert_right(expression)
-    machine = explorer.compile(expression.constraint(), VOCABULARY)
-    state = after(machine, (2,))
-    assert state is not None and machine.is_final(state) and machine.allowed(state)[1]
-
-
-def test_one_token_that_matches_a_pattern() -> None:
-    one = Both(Token(True), Then(Text("a"), Many(Text("b"))))
-    machine = explorer.compile(one.constraint(), VOCABULARY)
-    assert machine.allowed(machine.start).nonzero()[0].tolist() == [0, 2, 5]
-    assert_right(one)
 
 
 @pytest.mark.parametrize(

@@ -67,11 +67,6 @@ def test_every_way_of_cutting_a_text_is_followed(pattern: str, lazy: bool) -> No
                 assert found.only == (masked <= alike and len(masked) == 1)
 
 
-def test_a_text_ends_where_it_may_if_some_way_does() -> None:
-    canonical = explorer.compile(explorer.choice(["ab", "aba"]), VOCABULARY)
-    assert canonical.is_final(read_tokenizations(canonical, b"aba").states[-1])
-
-
 def test_a_long_text_is_looked_at_where_the_given_tokens_fail() -> None:
     machine = explorer.compile(explorer.regex("(ab)*"), VOCABULARY)
     data = b"ab" * 500 + b"y" + b"ab" * 500

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -22,8 +21,6 @@ from explorer.errors import (
     IncompatibleVocabulary,
     VocabularyError,
 )
-from explorer.languages.sources.serial import source_from_dict, source_to_dict
-from explorer.tokens.filtered.apply import load_filtered
 from explorer.tokens.filtered.canonical_automaton import canonical_automaton
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.words import DONE
@@ -223,64 +220,3 @@ def end_of(machine: TokenMachine, ids: tuple[int, ...]) -> bool:
     for token in ids:
         state = None if state is None else machine.step(state, token)
     return state is not None and machine.is_final(state)
-
-
-def test_a_machine_behind_a_transducer_is_saved(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    constraint = explorer.regex("a b")
-    machine = explorer.compile(constraint, transducer=DROPPED)
-    machine.save(tmp_path / "dropped.dfa")
-    again = load_filtered(tmp_path / "dropped.dfa", SPACES)
-    assert np.array_equal(again.allowed(again.start), machine.allowed(machine.start))
-    source = machine.constraint.source
-    assert source_from_dict(source_to_dict(source)) == source
-
-
-SLIPS: dict[str, Callable[[TokenTransducer], object]] = {
-    "Token is 9, which is not an id of text. Give 0 to 5": lambda t: t.without(9),
-    "Token is 5, which ends the text": lambda t: t.without(5),
-    "token is 'a' .str., not a whole number": lambda t: t.without("a"),  # type: ignore[arg-type]
-    "Token is 8, which is not an id": lambda t: t.writing(8, "food"),
-    "data is 7 .int., not bytes, or a text": lambda t: t.writing(3, 7),  # type: ignore[arg-type]
-    "rewrite is 3": lambda t: t.mapped(3),  # type: ignore[arg-type]
-    "output of an arc is None": lambda t: t.mapped(lambda _: None),  # type: ignore[arg-type,return-value]
-    "rewriting is 3": lambda t: t.then(3),  # type: ignore[arg-type]
-    "reads 2 bytes": lambda t: t.then([(0, b"ab", b"", 0)]),
-    "tokens is 'foo'": lambda t: t.written("foo"),  # type: ignore[arg-type]
-    "text is 5 .int., not bytes": lambda t: t.invert().tokenizations(5),  # type: ignore[arg-type]
-    "most is 0": lambda t: t.invert().tokenizations("foo", most=0),
-    "transducer=.. has no arc": lambda t: explorer.compile(explorer.regex("a"), transducer=[]),
-    "is one of Vocabulary.*and the vocabulary is Vocabulary": lambda t: explorer.compile(
-        explorer.regex("foo"), SPACES, transducer=t
-    ),
-    "reads bytes and writes tokens: give its invert": lambda t: explorer.compile(
-        explorer.regex("foo"), transducer=t.invert()
-    ),
-}
-
-
-@pytest.mark.parametrize("message", SLIPS)
-def test_a_slip_is_named_where_it_was_made(message: str) -> None:
-    with pytest.raises(VocabularyError, match=message) as caught:
-        SLIPS[message](TOY.transducer)
-    assert caught.value.remedy
-
-
-def test_a_transducer_is_carried_to_another_vocabulary_by_its_arcs() -> None:
-    changed = TOY.transducer.writing(1, "ood")
-    other = Vocabulary.from_bytes([b"f", b"oo", b"x", b"y", b"z", None], eos_ids=[5])
-    carried = TokenTransducer.from_arcs(changed.arcs, other, changed.accepting)
-    machine = explorer.compile(explorer.regex("food"), other, transducer=carried)
-    assert machine.step(machine.start, 0) is not None
-
-
-def test_the_report_says_who_composed() -> None:
-    tiny = explorer.load_model("tiny").vocabulary
-    constraint = explorer.choice(["Rome", "Paris"])
-    filtered = explorer.compile(constraint.canonical(tiny), tiny, method="pynini")
-    assert filtered.report.method == "pynini, then canonical"
-    grammar = explorer.grammar('root ::= "a" root "b" | ""')
-    with pytest.warns(UserWarning, match="The grammar recurses"):
-        machine = explorer.compile(grammar, tiny, method="pynini")
-    assert machine.report.method == "lazy"
-    assert "pynini composed nothing" in machine.report.reason
-    assert "pynini" not in explorer.compile(grammar, tiny).report.reason

@@ -83,23 +83,6 @@ def test_a_difference_would_be_seen() -> None:
     assert not same(a, b)
 
 
-def test_the_trie_holds_every_token_once(sentencepiece_32k: explorer.Vocabulary) -> None:
-    trie = trie_of(sentencepiece_32k, None)
-    found: list[tuple[bytes, int]] = []
-    path = bytearray()
-    for node in range(len(trie.byte)):
-        depth = int(trie.depth[node])
-        path[depth - 1 :] = bytes([trie.byte[node]])
-        end = int(trie.skip[node])
-        assert (trie.depth[node + 1 : end] > depth).all()
-        assert end == len(trie.byte) or trie.depth[end] <= depth
-        if (word := int(trie.word[node])) >= 0:
-            further = trie.further_id[trie.further_word == word]
-            found += [(bytes(path), int(i)) for i in (trie.first_id[word], *further)]
-    wanted = [(data, i) for i, data in enumerate(sentencepiece_32k.tokens) if data is not None]
-    assert sorted(found) == sorted(wanted)
-
-
 def check_walk(
     dfa: Dfa, vocabulary: explorer.Vocabulary, state: int, walked: Dfa | None = None
 ) -> None:
@@ -126,39 +109,6 @@ def test_the_walk_is_what_stepping_says(pattern: str, tokens: list[bytes | None]
     dfa = explorer.regex(pattern).dfa
     for state in range(min(dfa.num_states, 4)):
         check_walk(dfa, vocabulary, state)
-
-
-def test_a_walk_below_a_node_is_that_part_of_the_whole(
-    sentencepiece_32k: explorer.Vocabulary,
-) -> None:
-    trie, dfa = trie_of(sentencepiece_32k, None), explorer.regex("[a-z]{1,7}s?").dfa
-    whole = walk_trie(dfa, trie, dfa.start, nodes=True)
-    after = dict(zip(whole.words.tolist(), whole.targets.tolist(), strict=True))
-    for node in [node for node in after if trie.depth[node] == 2][::40]:
-        below = walk_trie(dfa, trie, after[node], node, nodes=True)
-        inside = {n: s for n, s in after.items() if node < n < trie.skip[node]}
-        assert dict(zip(below.words.tolist(), below.targets.tolist(), strict=True)) == inside
-
-
-@pytest.mark.parametrize(
-    "text", ['root ::= "(" root ")" | "[" root "]" | [0-9]{1,3}', 'root ::= "a" root "b" | "\\n"']
-)
-def test_the_words_of_one_stack_are_those_of_the_walk(
-    sentencepiece_32k: explorer.Vocabulary, text: str
-) -> None:
-    """The masks of a grammar, most of which are worked out once for every stack."""
-    machine = explorer.compile(explorer.grammar(text), sentencepiece_32k, lazy=True)
-    trie, draw, state = trie_of(sentencepiece_32k, None), random.Random(1), machine.start
-    for _ in range(12):
-        allowed = np.flatnonzero(machine.allowed(state))
-        text_ids = allowed[~np.isin(allowed, sentencepiece_32k.eos_ids)]
-        seen = walk_trie(machine.byte_machine, trie, machine.byte_state(state))
-        ids = [int(trie.first_id[word]) for word in seen.words]
-        same = np.isin(trie.further_word, seen.words)
-        assert sorted([*ids, *trie.further_id[same].tolist()]) == text_ids.tolist()
-        following = machine.step(state, int(draw.choice(text_ids.tolist())))
-        assert following is not None
-        state = following if following >= 0 and not machine.is_final(following) else machine.start
 
 
 def test_a_wrong_walk_would_be_seen() -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,7 +10,7 @@ from hypothesis import strategies as st
 import explorer
 from explorer.memo import Kept
 from explorer.tokens.token_dfa import class_words, packed_bytes
-from explorer.tokens.words import DEAD, DONE, FREE, ids, num_words, pack, unpack
+from explorer.tokens.words import ids, num_words, pack, unpack
 from tests.evidence import examples
 
 
@@ -68,19 +65,6 @@ def test_masks_of_a_real_machine(sentencepiece_32k: explorer.Vocabulary) -> None
         wanted = dfa.class_row(state)[dfa.token_class]
         assert np.array_equal(dfa.allowed(state), wanted)
         assert dfa.mask(state).tolist() == pack(wanted).tolist()
-
-
-def test_a_machine_travels_without_its_masks() -> None:
-    vocab = explorer.Vocabulary.from_bytes([b"a", b"b", b"ab"] * 4000, eos_ids=[12000])
-    dfa = explorer.compile(explorer.regex("(ab)+|a"), vocab)
-    empty = len(pickle.dumps(dfa))
-    for state in (*range(dfa.num_states), DEAD, DONE, FREE):
-        dfa.mask(state)
-    assert len(pickle.dumps(dfa)) == empty
-    for other in (pickle.loads(pickle.dumps(dfa)), copy.copy(dfa)):
-        for state in (*range(dfa.num_states), DEAD, DONE, FREE):
-            assert np.array_equal(other.mask(state), dfa.mask(state))
-        assert other.report.to_dict() == dfa.report.to_dict()
 
 
 def test_the_mask_of_a_visited_state_is_kept() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import random
 from typing import Any
@@ -50,13 +49,6 @@ def opened(text: str, data: str) -> list[tuple[str, int]]:
     found = derived(written(text), data)
     assert found is not None
     return [(each.rule, each.start) for each in found.open]
-
-
-def test_a_rule_opens_with_its_first_byte_and_closes_with_its_last() -> None:
-    assert opened(NESTED, "a") == [("root", 0)]
-    assert opened(NESTED, "aaa") == [("root", 2), ("root", 1), ("root", 0)]
-    assert opened(NESTED, "aaab") == [("root", 1), ("root", 0)]
-    assert opened(NESTED, "aaabbb") == [("root", 0)]
 
 
 @pytest.mark.parametrize("name", [*TEXTS, *PRESETS])
@@ -112,38 +104,6 @@ def _astray(found: GrammarStack, machine: SingleStack) -> list[int]:
                 break
         wrong += [] if reads <= may else [place]
     return wrong
-
-
-def test_the_rows_of_the_python_grammar_have_the_symbols_of_the_machine() -> None:
-    """Its rules are nearly all laid into others; the byte that pushed a symbol tells its row."""
-    constraint = shipped_grammar("python")
-    machine = of_grammar(constraint.source.tree, Budget(), Meter())
-    reader = stack_reader(constraint.source)
-    assert isinstance(machine.stacks, SingleStack) and reader is not None
-    text = (
-        b"def f(a):\n    return {1: [2, (3)], x[4]: g(5)(6)}\nif f([7, [8]]):\n    x = (9, [10])\n"
-    )
-    state = machine.start
-    symbols: list[int | None] = []
-    for end in range(1, len(text) + 1):
-        state = machine.step(state, text[end - 1])
-        found = reader.at(text[:end], machine, state)
-        assert found is not None and found.depth == len(machine.stacks.symbols(state)[1])
-        assert found.several or not _astray(found, machine.stacks)
-        symbols.append(found.depth)
-    assert max(each or 0 for each in symbols) == 7
-    # A symbol stands beside the rule around the brackets, and the bracket is the row above it.
-    at = text.index(b"(3") + 2
-    state = machine.start
-    for byte in text[:at]:
-        state = machine.step(state, byte)
-    found = reader.at(text[:at], machine, state)
-    assert found is not None
-    beside = [found.rows[k - 1] for k, row in enumerate(found.rows) if row.symbol is not None]
-    assert [row.rule for row in beside if row.rule in ("group", "list", "braces")] == [
-        "group", "list", "braces",
-    ]  # fmt: skip
-    assert [row.start for row in beside] == sorted((row.start for row in beside), reverse=True)
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -211,26 +171,6 @@ def test_closed_rules_are_the_values_of_json() -> None:
         assert total == counted(value), text
 
 
-def test_precedence_is_in_the_tree() -> None:
-    text = "1+2*(3+4)"
-    found = derived(written(shipped_text("arithmetic")), text)
-    assert found is not None
-    spans: set[str] = set()
-
-    def collect(rule: ClosedRule | OpenRule) -> None:
-        end = rule.end if isinstance(rule, ClosedRule) else len(text)
-        spans.add(text[rule.start : end])
-        for each in rule.closed:
-            collect(each)
-
-    for rule in found.open:
-        collect(rule)
-    operations = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.BinOp)]
-    for node in operations:
-        segment = ast.get_source_segment(text, node)
-        assert segment in spans
-
-
 @pytest.mark.parametrize(
     ("text", "rules"),
     [
@@ -266,15 +206,6 @@ def test_a_text_with_several_derivations_says_so() -> None:
         assert twice is not None and twice.several
     single = derived(written(NESTED), "aa")
     assert single is not None and not single.several
-
-
-def test_ways_that_begin_alike_in_one_rule_are_one_row() -> None:
-    reader = stack_reader(grammar('root ::= ("six" | "shell" | "seven" "x"?) "!"').source)
-    assert reader is not None
-    for text, following in ((b"s", b"ehi"), (b"se", b"v"), (b"seven", b"!x")):
-        found = reader.derivation(text)
-        assert found is not None and not found.several and len(found.open) == 1
-        assert reader.following(found.open[0].points) == following
 
 
 def test_deep_nesting_needs_no_deep_recursion() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import pickle
 import random
 
 import pytest
@@ -128,16 +127,6 @@ def test_masks_over_tokens_are_exact(name: str) -> None:
         assert allowed[len(tokens)] == machine.is_final(state) == oracle.accepts(text)
 
 
-def test_a_list_has_the_stack_of_one_entry() -> None:
-    """A call that is the last thing in its rule makes no stack, so states are met again."""
-    constraint = grammar('root ::= item | item "," root\nitem ::= "(" root ")" | "a"')
-    machine = constraint.machine
-    first = state = state_after(machine, "(a,")
-    for byte in b"a,a,a,a,a,":
-        state = machine.step(state, byte)
-    assert state == first
-
-
 def test_a_grammar_that_does_not_recurse_is_a_table() -> None:
     constraint = grammar('root ::= word ("," word)*\nword ::= [a-c]+ | "x" word')
     assert constraint.equivalent(explorer.regex("(x*[a-c]+)(,(x*[a-c]+))*"))
@@ -156,32 +145,6 @@ def test_a_grammar_that_recurses_is_lazy_and_says_why() -> None:
     assert state is not None
     assert machine.allowed(state).tolist() == [False, True, True, False, False]
     assert machine.distance_to_end(state) == 2  # "bb", and the end.
-
-
-def test_a_machine_is_sent_with_what_it_has_met() -> None:
-    machine = grammar('root ::= "(" root ")" | "a"').machine
-    state = state_after(machine, "((a")
-    again: ByteMachine = pickle.loads(pickle.dumps(machine))
-    assert again.step(state, ord(")")) == machine.step(state, ord(")"))
-    assert again.num_states == machine.num_states
-
-
-def test_a_grammar_as_a_part() -> None:
-    nested = grammar('root ::= "(" root ")" | ""')
-    whole = explorer.literal("<") + nested + explorer.regex("[>;]")
-    assert whole.accepts("<(())>") and whole.accepts("<;")
-    assert not whole.accepts("<(()>") and not whole.accepts("<(())")
-    assert (nested | explorer.literal("x")).accepts("x")
-    assert nested.plus().accepts("(())()")
-    assert (nested & explorer.regex(".{4}")).accepts("(())")
-    assert not (nested & explorer.regex(".{4}")).accepts("()")
-
-
-def test_deep_nesting() -> None:
-    nested = grammar('root ::= "(" root ")" | "[" root "]" | ""')
-    deep = "([" * 5_000
-    assert nested.accepts(deep + "])" * 5_000)
-    assert not nested.accepts(deep + "])" * 4_999 + "]]")
 
 
 def test_exponential_ambiguity_stays_small() -> None:

@@ -9,7 +9,6 @@ import lark
 import pytest
 
 import explorer
-from explorer.errors import GrammarError
 from explorer.languages.grammar.notations.lark import COMMON
 from tests.evidence import few
 
@@ -86,59 +85,6 @@ def test_common_terminals_are_those_of_lark(name: str) -> None:
             except lark.exceptions.LarkError:
                 read = False
             assert ours.accepts(word) == read, word
-
-
-REFUSED = {
-    'start.2: "a"': "Priorities are not followed",
-    'start: x\nx{y}: "a"': "Templates are not followed",
-    "start: A\n%declare A": "%declare is not followed",
-    "start: A\n%import python.A": "Only the library common",
-    "start: A\n%import common.NOTHING": "no terminal 'NOTHING'",
-    'start: "a" <think': "< begins the name of a control token",
-    'start: "ab".."c"': "A range goes from one character",
-    "start: /a/u": "The flag 'u'",
-    'start: "a" ~ x': "A number of repetitions is missing",
-    'start "a"': "there is no colon",
-    'start: "a" )': "')' cannot stand here",
-    'begin: "a"': "There is no rule 'start'",
-    'start: _sep{"a", ","}': "Templates are not followed",
-    "start: %json {type: 1}": "This is not JSON",
-    "start: x\n%override x: /a/": "%override is not followed",
-    "start: x\n%extend x: /a/": "%extend is not followed",
-    '%llguidance {"no_forcing": true}\nstart: "a"': "%llguidance is not followed",
-    'start: ["a"\nfoo: "b"': "This '[' is not closed where its rule ends, in line 2",
-    "start: 'a'": "A text stands in double quotes",
-    'start: "a";': "A rule ends with its line, without a sign",
-    'start: foo\nfoo:\nbar: "x"': "'bar' begins where the body of 'foo' goes on",
-    'start: {"a"}': "Nothing stands before { that could be repeated",
-    "start: WORD": "The name 'WORD' is not defined",
-    'start: %jsn {"type": "null"}': "Did you mean %json?",
-    'start: "a"\n%ignor " "': "Did you mean %ignore?",
-    'start: "a"\n%ignore': "Nothing stands behind %ignore",
-    'start: "a"\n%ignore\n%ignore " "': "Line 2, column 1: Nothing stands behind %ignore",
-}
-
-
-@pytest.mark.parametrize("text", REFUSED)
-def test_what_lark_has_more_is_refused_by_name(text: str) -> None:
-    with pytest.raises(GrammarError) as caught:
-        explorer.grammar(text, syntax="lark")
-    assert REFUSED[text] in str(caught.value) and caught.value.remedy
-
-
-def test_what_lark_takes_and_does_not_use_is_a_remark() -> None:
-    text = 'start: "a"\n%import common (WORD, WS -> BLANK)\nX: "b"\ny: X\n'
-    text = text.replace(" -> BLANK", "")
-    assert lark.Lark(text, parser="earley").parse("a")
-    said = explorer.grammar(text, syntax="lark").source.warnings()
-    assert [each.partition("\n")[0] for each in said] == [
-        "Line 2, column 17: the import 'WORD' is never used, so it changes no text.",
-        "Line 2, column 23: the import 'WS' is never used, so it changes no text.",
-        "Line 3, column 1: the terminal 'X' is never used, so it changes no text.",
-        "Line 4, column 1: the rule 'y' is never used, so it changes no text.",
-    ]
-    used = explorer.grammar('start: "a"\n%import common.WS\n%ignore WS\n', syntax="lark")
-    assert used.source.warnings() == ()
 
 
 def test_a_comment_in_a_pattern_ends_with_it() -> None:

@@ -9,7 +9,6 @@ import pytest
 
 import explorer
 from explorer.automata.tree.nodes import Deferred
-from explorer.errors import GrammarError
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
 
 SAME = {
@@ -38,11 +37,6 @@ def test_lark_means_what_the_pattern_means(text: str) -> None:
             word = "".join(each)
             assert ours.accepts(word) == (re.fullmatch(SAME[text], word) is not None), word
     assert source_from_dict(source_to_dict(ours.source)) == ours.source
-
-
-def test_a_pattern_in_quotes_is_a_terminal() -> None:
-    spaced = explorer.grammar('start: Regex("a+") "b"\n%ignore " "', syntax="lark")
-    assert spaced.accepts(" aa  b ") and not spaced.accepts("a ab")
 
 
 @pytest.mark.parametrize(
@@ -84,38 +78,3 @@ def test_escapes_stand_for_characters(escape: str) -> None:
 def test_an_escaped_hyphen_makes_no_range() -> None:
     made = explorer.grammar(r"root ::= [a\-c]")
     assert [char for char in "abc-" if made.accepts(char)] == ["a", "c", "-"]
-
-
-FAULTS = {
-    ("lark", 'start: "a"{3,2}'): ("{3,2}", "most is below the fewest"),
-    ("lark", 'start: "a"{}'): ("{}", "hold no number"),
-    ("lark", 'start: "a"{x}'): ("{x}", "hold no number"),
-    ("lark", 'start: "a"{3'): ("{", "not closed"),
-    ("lark", "start: {3}"): ("{", "Nothing stands before"),
-    ("lark", 'start: x{"a"}\nx: "a"'): ("{", "Templates are not followed"),
-    ("lark", 'start: x\nx{2}: "a"'): ("{", "Templates are not followed"),
-    ("lark", 'start: x\nx[max_tokens=5]: "a"'): ("max_tokens=5", "max_tokens=5 is not followed"),
-    ("lark", 'start: x\nx[capture, lazy=1]: "a"'): ("lazy=1", "lazy=1 is not followed"),
-    ("lark", 'start: x\nx[temperature=0.3]: "a"'): ("temperature", "is not followed"),
-    ("lark", 'start: x\nx[capture=y]: "a"'): ("capture=y", "is not followed"),
-    ("lark", 'start: x\nx[capture: "a"'): ("[", "do not end"),
-    ("lark", 'start: X\nX[capture]: "a"'): ("[capture]", "A terminal has no attributes"),
-    ("lark", '%llguidance {"a": 1}\nstart: "a"'): ("%llguidance", "is not followed"),
-    ("lark", 'start: Regex("a["'): ("Regex(", "Regex takes one text"),
-    ("lark", 'start: Regex("a[")'): ("[", "set is not closed"),
-    ("gbnf", 'root ::= Regex("a", "b")'): ("Regex(", "Regex takes one text"),
-    ("gbnf", r'root ::= Regex("\"\\q")'): (r"\\q", "unknown escape"),
-    ("gbnf", "root ::= Regex()"): ("Regex(", "Regex takes one text"),
-    ("gbnf", r'root ::= "\d"'): (r"\d", r"The escape \d is not known"),
-}
-
-
-@pytest.mark.parametrize(("syntax", "text"), FAULTS)
-def test_what_is_malformed_is_pointed_at(syntax: str, text: str) -> None:
-    under, says = FAULTS[syntax, text]
-    with pytest.raises(GrammarError) as caught:
-        explorer.grammar(text, syntax=syntax)
-    assert says in str(caught.value) and caught.value.remedy
-    line = caught.value.line
-    offset = sum(map(len, text.splitlines(keepends=True)[: line - 1])) + caught.value.column - 1
-    assert text.startswith(under, offset)

@@ -13,7 +13,6 @@ import pytest
 
 import explorer
 from explorer.errors import ConstraintError, GrammarError
-from explorer.languages.constraint import Constraint
 from explorer.languages.grammar import shipped
 from explorer.languages.grammar.notations.gbnf import GbnfReader
 from explorer.languages.grammar.shipped import SHIPPED, shipped_grammar, shipped_text
@@ -115,21 +114,6 @@ def test_characters_of_a_story() -> None:
         assert constraint.accepts(json.dumps(several))
     assert not constraint.accepts(json.dumps([{**one, "house": "Mordor"}]))
     assert isinstance(constraint.dfa.num_states, int)  # Nothing recurses, so it is a table.
-
-
-@pytest.mark.parametrize("depth", range(4))
-def test_bounded_is_the_grammar_to_a_depth(depth: int) -> None:
-    whole = shipped_grammar("json")
-    bounded = whole.bounded(depth)
-    assert isinstance(bounded, Constraint)
-    vocabulary = explorer.Vocabulary.from_bytes([b"[", b"]", b"1", b"[[", b"],"], eos_ids=[5])
-    table = explorer.compile(bounded, vocabulary)
-    assert isinstance(table, explorer.TokenDFA)
-    for nested in range(6):
-        for text in ("[" * nested + "1" + "]" * nested, "[" * nested + "1],2" + "]" * nested):
-            deep = nested <= depth and whole.accepts(text)
-            assert bounded.accepts(text) == deep, text
-    assert "[" in str(bounded) or "bounded" in str(bounded)
 
 
 def to_a_depth(depth: int) -> Productions:

@@ -9,8 +9,6 @@ from xml.parsers import expat
 
 import pytest
 
-from explorer.automata.words import words
-from explorer.budget import Meter
 from explorer.languages.constraint import Constraint
 from explorer.languages.grammar.functions import grammar
 from explorer.languages.grammar.notations.gbnf import GbnfReader
@@ -154,20 +152,6 @@ def test_numbers_of_characters(digits: str) -> None:
         for form in (f"x{number:0{digits}x}", f"x{number:0{digits}X}", f"{number:0{digits}d}"):
             text = f"<page>&#{form};</page>"
             assert constraint.accepts(text) == reads(text, PAGE, "page"), text
-
-
-def test_every_decimal_number_of_a_character() -> None:
-    """The numbers are those of the production Char of XML 1.0, each written in one way."""
-    (rule,) = (r for r in GbnfReader(shipped_text("xml")).rules() if r.name == "decimal")
-    text = shipped_text("xml")[rule.body.start : rule.body.end]
-    numbers = grammar(f"root ::= {text}")
-    chars = [9, 10, 13, *range(0x20, 0xD800), *range(0xE000, 0xFFFE), *range(0x10000, 0x110000)]
-    edges = {edge + more for edge in (9, 10, 13, 0x20, 0xD800, 0xE000, 0xFFFE, 0x110000)
-             for more in range(-3, 4)}  # fmt: skip
-    every = {*chars[::997], *edges, *range(1_200)} & {*chars}
-    assert all(numbers.accepts(str(number)) for number in every)
-    assert not any(numbers.accepts(str(number)) for number in ({*range(40)} | edges) - {*chars})
-    assert numbers.is_finite() and sum(1 for _ in words(numbers.dfa, Meter())) == len(chars)
 
 
 MUTANTS = {

@@ -153,38 +153,6 @@ def test_several_with_separators() -> None:
     assert [part.text for part in twice] == ["ab", "aab", "ab"]
 
 
-def test_a_reason_names_the_phase() -> None:
-    schema = explorer.json_schema(
-        {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"],
-         "additionalProperties": False},
-    )  # fmt: skip
-    thought = phase("think", explorer.text_until("</think>"))
-    constraint = thought + (phase("tool get_weather", schema, begin="<t>") | phase("say", "hello"))
-    why = explorer.explain_text(constraint, 'So.</think><t>{"city":1')
-    assert "/properties/city/type in the phase tool get_weather" in why.message
-    assert "in the phase tool get_weather" in why.prose
-    machine = explorer.compile(THINK + phase("tool", regex("b+")) + phase("say", "aa"), SMALL)
-    state = machine.start
-    assert "in the phase think" in explorer.explain(machine, state, 0).message
-    for k in (3, 0, 4, 1):
-        state = machine.step(state, k)
-        assert state is not None
-    message = explorer.explain(machine, state, 2).message
-    assert "in the phase say" in message and "in the phase tool" not in message
-    either = explorer.explain_text(phases({"tool": regex("b+"), "say": regex("a+")}), "x")
-    assert "[b] at 0 in the phase tool" not in either.message
-    assert "b at 0 in the phase tool, or a at 0 in the phase say" in either.message
-
-
-def test_a_long_text_is_followed_once() -> None:
-    net = phase_net((THINK + phase("say", regex("[ab]*"))).source)
-    data = SMALL.written([3, *[0] * 200, 4, *[1] * 200])
-    assert len(set(net.names_along(data))) == 2
-    assert net.names_along(data[:50]) == (("think",),) * 50
-    assert net.names_along(data) == net.names_along(data[:-1] + b"b")
-    assert {net.names(net.pieces[k].phases) for k in net.alive(data)} == {("say",)}
-
-
 def test_an_empty_phase_has_no_text() -> None:
     parts = phases(("none", literal("")), ("a", literal("a"))).parse("a")
     assert [(part.name, part.text) for part in parts] == [("none", ""), ("a", "a")]

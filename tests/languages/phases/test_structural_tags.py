@@ -11,9 +11,8 @@ import pytest
 
 import explorer
 from explorer import Constraint, Vocabulary
-from explorer.errors import DamagedFile, ExplorerError, VocabularyError
+from explorer.errors import DamagedFile, VocabularyError
 from explorer.languages.phases.free import marked, text_up_to, text_without
-from explorer.languages.schema.source import JsonSchema
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from tests.languages.phases.tags import (
     ANY,
@@ -22,7 +21,6 @@ from tests.languages.phases.tags import (
     dispatch,
     fixed,
     row,
-    separated,
     tag,
     texts,
     triggered,
@@ -78,18 +76,6 @@ def test_the_leftmost_string_ends_free_text() -> None:
                         and not any(0 <= text.find(other) < place for other in strings)
                     )
                     assert machine.accepts(text.encode()) == wanted, (text, each, strings, excluded)
-
-
-def test_free_text_up_to_a_string_is_as_large_as_the_strings() -> None:
-    draws = random.Random(3)
-    for _ in range(20):
-        some = ["".join(draws.choices("ab<", k=draws.randint(1, 9))) for _ in range(14)]
-        string, rivals, excluded = tuple(some[0]), frozenset(map(tuple, some[:9])), frozenset(
-            map(tuple, some[9:])
-        )  # fmt: skip
-        most = 2 * sum(map(len, some)) + 10
-        assert text_up_to(string, rivals, excluded).num_states <= most
-        assert text_without(rivals | excluded).num_states <= most
 
 
 def test_a_trigger_inside_another_is_found() -> None:
@@ -211,50 +197,6 @@ def test_names_in_strings_become_control_tokens() -> None:
                                                     None])) is not None  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("given", "pointer"),
-    [
-        ({"type": "regexp", "pattern": "a"}, "/format/type"),
-        (row(), "/format/elements"),
-        (row(fixed("a"), {"type": "regex", "pattern": "("}), "/format/elements/1/pattern"),
-        (row({"type": "const_string"}), "/format/elements/0/value"),
-        (triggered([], tag("<f>")), "/format/triggers"),
-        (triggered(["<f"]), "/format/tags"),
-        (triggered(["<x"], tag("<f>")), "/format/tags/0/begin"),
-        (triggered(["<f", "<f>"], tag("<f>")), "/format/tags/0/begin"),
-        (triggered(["<f", "<g"], tag("<f>")), "/format/triggers"),
-        (triggered(["", "<g"], tag("<g>")), "/format/triggers/0"),
-        (separated(","), "/format/tags"),
-        (tag("<a>", [], ANY), "/format/end"),
-        (tag("<a>", "", row(fixed("a"), ANY)), "/format/end"),
-        ({"type": "repeat", "min": 3, "max": 2, "content": ANY}, "/format/max"),
-        ({"type": "repeat", "min": True, "max": 2, "content": ANY}, "/format/min"),
-        ({**ANY, "max_chars": -1}, "/format/max_chars"),
-        ({**ANY, "excludes": [""]}, "/format/excludes/0"),
-        ({**ANY, "exclude": ["a"]}, "/format/exclude"),
-        ({"type": "token", "token": -1}, "/format/token"),
-        ({"type": "json_schema", "json_schema": 3}, "/format/json_schema"),
-        ({"type": "json_schema", "json_schema": {"type": "text"}}, None),
-        ({"type": "json_schema", "json_schema": {}, "style": "yaml"}, "/format/style"),
-        ({"type": "json_schema", "json_schema": {}, "excludes": ["1"]}, "/format/excludes/0"),
-        ({"type": "json_schema", "json_schema": {"type": "array"}, "style": "qwen_xml"},
-         "/format/json_schema"),
-        ({"type": "grammar", "grammar": "root ::= x"}, "/format/grammar"),
-        # Inside of a group of the engine's own, this would be a pattern.
-        ({"type": "regex", "pattern": "a)|(b"}, "/format/pattern"),
-    ],
-    ids=repr,
-)  # fmt: skip
-def test_what_cannot_be_followed_is_refused_with_its_place(
-    given: Format, pointer: str | None
-) -> None:
-    with pytest.raises(ExplorerError) as caught:
-        explorer.structural_tag(whole(given)).accepts("a")
-    if pointer is not None:
-        assert caught.value.evidence["pointer"] == pointer
-        assert pointer in caught.value.message and caught.value.remedy
-
-
 @pytest.mark.parametrize("given", FORMATS[::3], ids=lambda given: json.dumps(given)[:60])
 def test_a_structural_tag_is_saved_and_read_again(given: Format) -> None:
     source = explorer.structural_tag(given).source
@@ -264,16 +206,6 @@ def test_a_structural_tag_is_saved_and_read_again(given: Format) -> None:
     if source.children:
         with pytest.raises(DamagedFile):
             source_from_dict({**saved, "parts": []})
-
-
-def test_a_reason_points_into_the_tag_and_into_its_schema() -> None:
-    schema = {"properties": {"city": {"enum": ["Bonn", "Ulm"]}}, "required": ["city"]}
-    call = tag("<tool:weather>", "</tool>", {"type": "json_schema", "json_schema": schema})
-    c = explorer.structural_tag(triggered(["<tool:"], call))
-    said = explorer.explain_text(c, '<tool:weather>{"city": "Paris"}</tool>').message
-    assert "weather" in said and "city" in said
-    said = explorer.explain_text(c, "<tool:time>").message
-    assert "<tool:weather>" in said
 
 
 def test_names_are_read_longest_first() -> None:
@@ -314,19 +246,3 @@ def test_a_schema_that_waits_for_a_text_has_the_same_masks() -> None:
         after, then = lazy.step(here, byte), closed.step(there, byte)
         assert after is not None and then is not None
         here, there = after, then
-
-
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"type": "object", "$ref": "#/nowhere"},
-        {"properties": {"a": {"minimum": "1"}}},
-        {"$defs": {"a": {"minimum": "1"}}},
-        {"type": "object", "required": ["a"], "properties": {"a": False}},
-        {"type": "integer", "minimum": 3, "maximum": 2},
-        {"unevaluatedProperties": {"if": {}}, "dependentRequired": 3},
-    ],
-)  # fmt: skip
-def test_a_schema_that_is_wrong_or_empty_does_not_wait(schema: Any) -> None:
-    source: Any = JsonSchema.of(schema)
-    assert not source.late_tree.body.is_late

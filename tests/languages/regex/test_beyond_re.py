@@ -16,7 +16,7 @@ import explorer
 from explorer.automata.tree.nodes import Class, Literal, walk
 from explorer.errors import RegexError
 from explorer.languages.regex import parse
-from explorer.languages.regex.properties import known_property, property_set, scripts
+from explorer.languages.regex.properties import property_set, scripts
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from explorer.languages.template.expression import read_expression
 
@@ -116,22 +116,6 @@ def test_random_patterns_mean_what_they_mean_to_the_library(pattern: str, text: 
     except RegexError:
         return
     assert ours.accepts(text) == (regex_library.fullmatch(in_its_words, text) is not None)
-
-
-def test_a_property_that_is_almost_known_is_named() -> None:
-    with pytest.raises(RegexError) as caught:
-        explorer.regex(r"\p{Lettr}")
-    assert "Did you mean Letter?" in caught.value.remedy
-    assert known_property("is") is None and known_property("x=L") is None
-
-
-def test_spans_are_those_of_what_was_written() -> None:
-    tree = parse(r"a\p{Lu}(?<n>[\pN])\z")
-    assert [tree.source(node) for node in walk(tree.root)][1:] == [
-        "a", r"\p{Lu}", r"(?<n>[\pN])", r"[\pN]", r"\z",
-    ]  # fmt: skip
-    assert dict(tree.group_names) == {"n": 1}
-    assert r"\p{Lu}" in explorer.explain_text(explorer.regex(r"a\p{Lu}"), "ab").message
 
 
 def test_a_terminal_may_be_named_either_way() -> None:

@@ -75,19 +75,6 @@ def test_nested_repeats_are_multiplied_only_where_exact(
         assert equivalent(compile_pattern(flat, Meter())[1], machine, Meter())
 
 
-def test_what_is_multiplied() -> None:
-    def bounds(pattern: str) -> tuple[int, int | None]:
-        node = parse(pattern).root
-        assert isinstance(node, Repeat)
-        return flattened(node)[1:]
-
-    assert bounds("(x{1,500}){1,500}") == (1, 250_000)
-    assert bounds("(x{2}){3}") == (6, 6)
-    assert bounds("((x?)*)+") == (0, None)
-    assert bounds("(x{2}){0,3}") == (0, 3)
-    assert bounds("(x{3,4}){1,2}") == (1, 2)
-
-
 @pytest.mark.parametrize("count", [3, 30, 300])
 def test_copies_by_loop_and_by_array_are_the_same(count: int) -> None:
     """Few copies are laid one by one, many as one array: the languages are equal."""
@@ -121,20 +108,6 @@ def test_origins(pattern: str) -> None:
         leaf = built.origins[k].node
         rows = {(low, high) for _, low, high, _ in utf8_fragment(leaf.chars).arcs}
         assert (low, high) in rows
-
-
-def test_a_run_can_be_shown_on_the_pattern() -> None:
-    tree = parse("ab(c|d)")
-    built = lay_out(tree.root, Meter(), with_origin=True)
-    assert built.arc_origin is not None
-    state, spans = built.start, []
-    for byte in b"abd":
-        (k,) = np.flatnonzero((built.arcs[:, 0] == state) & (built.arcs[:, 1] == byte))
-        leaf = built.origins[built.arc_origin[k]].node
-        spans.append((leaf.start, leaf.end))
-        state = built.arcs[k, 3]
-    assert spans == [(0, 1), (1, 2), (5, 6)]
-    assert state in built.accepting
 
 
 def test_assertions_are_relaxed_only_on_request() -> None:

@@ -13,12 +13,11 @@ from explorer.automata.construction.operations import dfa_to_nfa, difference, mi
 from explorer.automata.machine import NO_ARC, Dfa, Nfa
 from explorer.automata.tree import lookaround
 from explorer.automata.tree.assertions import meaning, without_edge_anchors
-from explorer.automata.tree.lookaround import Resolver, resolve
+from explorer.automata.tree.lookaround import Resolver
 from explorer.automata.tree.nodes import Assertion, AssertionKind, walk
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, RegexError
 from explorer.languages.regex import compile_pattern, parse
-from tests.languages.regex import reference
 from tests.languages.regex.strategies import patterns
 
 SHORT = ["".join(t) for n in range(5) for t in itertools.product("ab\nſ", repeat=n)]
@@ -188,14 +187,6 @@ def test_anchors_at_the_edges_cost_nothing() -> None:
         assert any(isinstance(node, Assertion) for node in walk(root)), pattern
 
 
-def test_equal_assertions_share_a_mark() -> None:
-    root = parse(r"(?=a+)\b(?=(?:a+))\b(?a:\b)(?=a*)").root
-    resolver = Resolver(root, Meter())
-    marks = [resolver.mark(node) for node in walk(root) if isinstance(node, Assertion)]
-    assert len(marks) == 6 and len(set(marks)) == 4
-    assert marks[0] == marks[2] and marks[1] == marks[3]
-
-
 # Growth.
 
 
@@ -223,10 +214,3 @@ def test_twenty_lookaheads_for_twenty_letters_stay_within_the_budget() -> None:
 def test_a_lookbehind_that_remembers_everything_stays_within_the_budget() -> None:
     with pytest.raises(BudgetExceeded):
         compile_pattern("(?:a|b)*(?<=a[ab]{30})c", Meter(Budget(seconds=2.0)))
-
-
-def test_the_language_of_words_only() -> None:
-    """Resolved machines read bytes and nothing else."""
-    nfa = resolve(parse(r"\bä\b").root, Meter())
-    assert nfa.num_symbols == 256 and nfa.arcs[:, 2].max() < 256
-    assert reference.fullmatch(r"\bä\b", "ä")

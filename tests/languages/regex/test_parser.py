@@ -10,14 +10,10 @@ from itertools import pairwise
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
-from explorer.automata.tree.charset import character
 from explorer.automata.tree.nodes import (
     Assertion,
-    AssertionKind,
     Class,
-    Concat,
     Group,
     Literal,
     Repeat,
@@ -221,64 +217,6 @@ def test_spans(pattern: str) -> None:
             assert node.start < node.body.start <= node.body.end < node.end
 
 
-def test_what_the_spans_hold() -> None:
-    tree = parse(r"(?i)x\u00e4[a-c]{2,3}?(?P<n>k|)$(?<!\d)")
-    shown = [(type(node).__name__, tree.source(node)) for node in walk(tree.root)][1:]
-    assert shown == [
-        ("Literal", "x"),
-        ("Literal", r"\u00e4"),
-        ("Repeat", "[a-c]{2,3}?"),
-        ("Class", "[a-c]"),
-        ("Group", "(?P<n>k|)"),
-        ("Branch", "k|"),
-        ("Literal", "k"),
-        ("Empty", ""),
-        ("Assertion", "$"),
-        ("Assertion", r"(?<!\d)"),
-        ("Class", r"\d"),
-    ]
-    assert dict(tree.group_names) == {"n": 1}
-    assert tree.num_groups == 1
-    assert tree.flags == re.I | re.U
-
-
-def test_flags_are_resolved_into_the_nodes() -> None:
-    kinds = [node.kind for node in walk(parse("^(?m:^$)$").root) if isinstance(node, Assertion)]
-    assert kinds == [
-        AssertionKind.TEXT_START,
-        AssertionKind.LINE_START,
-        AssertionKind.LINE_END,
-        AssertionKind.FINAL_LINE_END,
-    ]
-    sets = [node.chars for node in walk(parse("(?i:k)(?ia:k)k").root) if isinstance(node, Literal)]
-    assert [chars.size() for chars in sets] == [3, 2, 1]
-
-
-@pytest.mark.parametrize(
-    ("pattern", "start", "end"),
-    [
-        ("ab(cd", 2, 3),
-        ("ab)", 2, 3),
-        ("ab[cd", 2, 3),
-        ("ab**", 3, 4),
-        ("a{3,2}", 1, 6),
-        ("x(?P<1>a)", 5, 6),
-        (r"a\qb", 1, 3),
-        (r"(a)\1b", 3, 5),
-        ("ab*+c", 2, 4),
-        ("x(?<=a*)", 1, 8),
-        ("x[b-a]", 2, 5),
-        ("x(?i)", 1, 5),
-    ],
-)
-def test_the_caret_stands_under_the_fault(pattern: str, start: int, end: int) -> None:
-    with pytest.raises(RegexError) as caught:
-        parse(pattern)
-    error = caught.value
-    assert (error.start, error.end, error.pattern) == (start, end, pattern)
-    assert f"{pattern}\n{' ' * start}{'^' * (end - start)}" in str(error)
-
-
 def test_nesting_within_the_bound_needs_no_large_stack() -> None:
     """Every kind of node at every level, below a caller that is itself deep in the stack."""
     pattern = "(?:x|y?" * MAX_NESTING + "a" + "z){1,2}" * MAX_NESTING
@@ -300,14 +238,3 @@ def test_flags_of_bytes_and_both_alphabets_are_refused() -> None:
         assert not re_takes("a", flags)
         with pytest.raises(RegexError):
             parse("a", flags)
-
-
-def test_a_node_is_a_frozen_value_with_names_for_its_parts() -> None:
-    node = parse("ab").root
-    assert isinstance(node, Concat)
-    first, second = node.items
-    assert isinstance(first, Literal) and isinstance(second, Literal)
-    assert first == replace(second, start=0, end=1, chars=character("a"))
-    assert len({first, node.items[0]}) == 1
-    with pytest.raises(AttributeError):
-        first.start = 7  # pyright: ignore[reportAttributeAccessIssue]

@@ -89,15 +89,3 @@ def test_members_and_no_others(chars: CharSet, tried: list[int]) -> None:
     for point in [*tried, *EDGES, *near]:
         if 0 <= point <= MAX_CODE_POINT and not 0xD800 <= point <= 0xDFFF:
             assert machine.accepts(chr(point).encode()) == (point in chars)
-
-
-@given(sets)
-def test_the_fragment_is_deterministic_and_minimal(chars: CharSet) -> None:
-    fragment = utf8_fragment(chars)
-    reading: set[tuple[int, int]] = set()
-    for source, low, high, _ in fragment.arcs:
-        cells = {(source, byte) for byte in range(low, high + 1)}
-        assert not cells & reading
-        reading |= cells
-    states = minimal_dfa(as_nfa(fragment), Meter()).num_states
-    assert states == (fragment.num_inner + 2 if chars.ranges else 0)

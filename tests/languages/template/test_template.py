@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import pickle
-import random
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,8 +16,6 @@ from explorer.languages.constraint import Constraint
 from explorer.languages.sources import registry
 from explorer.languages.template.expression import places_in, read_expression
 from tests.languages.sampling import sampled
-
-BYTES = explorer.Vocabulary.from_bytes([bytes([k]) for k in range(256)], eos_ids=[256])
 
 WIZARD = template(
     "Name: {name}\nHouse: {house}\nPets: {pets}\nData: {data}",
@@ -43,27 +39,6 @@ def test_a_token_may_cross_the_border_of_two_parts(lazy: bool) -> None:
     state = machine.step(machine.start, 0)
     assert state is not None
     assert machine.allowed(state).tolist() == [False, True, True, True, False, False]
-
-
-def test_what_is_expected_is_named_by_its_part() -> None:
-    for prefix, label in (
-        ("Name: H\nHouse: Gryffx", "choice `G`"),
-        ("Name: H\nHouse: Slytherin\nPets: O", "part `pets`"),
-        ('Name: H\nHouse: Slytherin\nPets: \nData: {"age":n', "/properties/age"),
-    ):
-        assert f"Expected by {label}" in explorer.explain_text(WIZARD, prefix).message
-    (part,) = explorer.explain_text(WIZARD, "Nane").parts
-    written = part.pattern
-    assert written is not None
-    assert [written[start:end] for start, end in part.spans] == ["m"]
-    machine = explorer.compile(WIZARD, BYTES, lazy=True)
-    state: int | None = machine.start
-    for byte in b"Name: H\nHouse: Slytherin\nPets: ":
-        assert state is not None
-        state = machine.step(state, byte)
-    assert state is not None
-    why = explorer.explain(machine, state, ord("3"), text=b"Name: H\nHouse: Slytherin\nPets: ")
-    assert "part `pets`" in why.message
 
 
 def test_the_expression_makes_the_same_template() -> None:
@@ -93,42 +68,6 @@ def test_expressions_mean_what_python_makes_of_them(expression: str) -> None:
     assert read_expression(made.source.spelled()) == made.source
 
 
-@pytest.mark.parametrize(
-    ("text", "under", "says"),
-    [
-        ('template("a {x", x=regex("a"))', "{", "not closed"),
-        ('template("a } b")', "}", "closes nothing"),
-        ('template("{x}", x=regex("a["))', "[", "set is not closed"),
-        ('template("{x}", x=regex(r"(?P<n>a)(?P=n)"))', "(", "reference back"),
-        ('template("{x}", x=foo("a"))', "f", "not a function"),
-        ('template("{x}", x=os.system("a"))', "o", "no"),
-        ('template("{x}", x=gen(regex="a", stop="b"))', "g", "exactly one"),
-        ('template("{x}", x=gen(regex="a", max_tokens=0))', "0", "from 1 to 10,000"),
-        ('template("{x}", x=gen(choices=[]))', "[", "without texts"),
-        ('template("{x}", x=many(regex("a"), min=-1))', "-", "from 0 to 10,000"),
-        ('template("{x}", y=regex("a"))', "t", "no part 'x'"),
-        ('template("{x}{x}", x=regex("a"))', "t", "twice"),
-        ('template("é {x} " + "b", x=regex("a"))', '"', "no"),
-        ('template("{x}", x=regex("a"), **{})', "t", "without stars"),
-        ("regex(pattern=3)", "3", "not a pattern"),
-        ("regex('a') ** regex('b')", "r", "no such operator"),
-        ("regex('a').foo()", "r", "no method"),
-        ("regex()", "r", "missing"),
-        ("many(3)", "3", "not a constraint"),
-        ("", "", "no expression"),
-        ("regex('a'", "", "not an expression"),
-        ("lambda: 0", "l", "not a constraint"),
-    ],
-)
-def test_the_caret_stands_under_what_is_wrong(text: str, under: str, says: str) -> None:
-    with pytest.raises(explorer.errors.ExplorerError) as refused:
-        registry.read("template", text)
-    assert says in str(refused.value)
-    offset = refused.value.evidence.get("offset")
-    if under:
-        assert isinstance(offset, int) and text[offset] == under
-
-
 @given(st.text(max_size=8), st.sampled_from(["'", '"', "'''", '"""']), st.booleans())
 def test_places_of_characters_in_a_literal(value: str, quote: str, raw: bool) -> None:
     if any(0xD800 <= ord(char) <= 0xDFFF for char in value):
@@ -146,20 +85,6 @@ def test_places_of_characters_in_a_literal(value: str, quote: str, raw: bool) ->
     for char, (start, end) in zip(value, places, strict=True):
         piece = literal_text[start:end]
         assert piece == char or ast.literal_eval(f"'''{piece}'''") == char
-
-
-def test_the_order_of_a_choice_never_matters() -> None:
-    texts = ["yes", "no", "nope", "y", "yesterday", "nobody"]
-    random.Random(3).shuffle(texts)
-    vocabulary = explorer.Vocabulary.from_bytes(
-        [b"y", b"yes", b"no", b"n", b"o", b"pe", b"terday", b"body", b"es"], eos_ids=[9]
-    )
-    one = explorer.compile(choice(texts), vocabulary)
-    for other in (sorted(texts), sorted(texts, reverse=True)):
-        another = explorer.compile(choice(other), vocabulary)
-        assert (one.table == another.table).all() and one.start == another.start
-        named = explorer.compile(choice({text.upper(): text for text in other}), vocabulary)
-        assert (one.table == named.table).all()
 
 
 def test_aliases_are_mapped_back() -> None:
@@ -183,15 +108,6 @@ def test_aliases_are_mapped_back() -> None:
         registry.read("choices with aliases", '{"a": "b",\n "c" "d"}')
     with pytest.raises(ConstraintError, match="'a' is given twice"):
         registry.read("choices with aliases", '{"a": "b", "a": "c"}')
-
-
-@pytest.mark.parametrize("wrong", [None, 3, "a", [], regex])
-def test_parts_are_constraints(wrong: Any) -> None:
-    with pytest.raises(ConstraintError, match="not a constraint"):
-        template("{x}", x=wrong)
-    if not isinstance(wrong, str):  # A text is itself.
-        with pytest.raises(ConstraintError, match="not a constraint"):
-            many(wrong)
 
 
 def test_a_session_fills_a_template_in() -> None:

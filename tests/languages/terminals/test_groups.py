@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer import Vocabulary, choice, compile, explain_text, literal, regex, terminals
+from explorer import choice, literal, regex, terminals
 from explorer.errors import ConstraintError, ExplorerError, RegexError
 from explorer.languages.regex import UnsupportedSyntax, parse
 from explorer.languages.terminals.kinds import TERMINALS, Terminal, register_terminal
@@ -54,27 +54,6 @@ def test_terminals_combine_with_the_algebra() -> None:
     assert short.accepts("name: Ada") and not short.accepts("name: Augusta Ada")
     assert (terminals.substring_of("banana") - choice(["nan"])).accepts("ana")
     assert not (terminals.substring_of("banana") - choice(["nan"])).accepts("nan")
-
-
-@pytest.mark.parametrize(
-    ("pattern", "text", "label"),
-    [
-        ("x(?P<QUOTED_TEXT>)", 'x"a\n', "QUOTED_TEXT"),
-        ("x(?P<UNQUOTED_TEXT>)", "x- ", "UNQUOTED_TEXT"),
-        ("x(?P<SUBSTRING_OF>banana)", "xbb", "SUBSTRING_OF"),
-        ("x(?P<DELIMITED_SUBSEQUENCE_OF>, |one|two)", "xtwo, one", "DELIMITED_SUBSEQUENCE_OF"),
-    ],
-)
-def test_an_explanation_names_the_terminal(pattern: str, text: str, label: str) -> None:
-    explanation = explain_text(regex(pattern), text)
-    assert f"Expected by {label}" in explanation.message or "only the end" in explanation.message
-
-
-def test_tokens_follow_terminals() -> None:
-    vocabulary = Vocabulary.from_bytes([b'"', b"a", b'a"', b"\n", b"\\"], eos_ids=[5])
-    dfa = compile(terminals.quoted_text(), vocabulary)
-    inside = dfa.walk([0])[-1]
-    assert dfa.allowed(inside).tolist() == [True, True, True, False, True, False]
 
 
 def test_a_name_is_taken_once() -> None:

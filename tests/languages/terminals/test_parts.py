@@ -5,14 +5,10 @@ from __future__ import annotations
 import random
 from itertools import combinations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer import Budget, regex, terminals
-from explorer.budget import Meter
-from explorer.languages.terminals.pieces import substring_machine
-from tests.languages.regex.strategies import some_accepted
+from explorer import Budget, terminals
 
 TEXTS = st.text(alphabet="abä🙂 |()\\", max_size=7)
 
@@ -23,11 +19,6 @@ def test_substrings_are_those_of_the_text(text: str, other: str) -> None:
     substrings = terminals.substring_of(text)
     assert set(substrings.examples(1000)) == pieces
     assert substrings.accepts(other) == (other in pieces)
-
-
-@given(st.text(alphabet="ab", min_size=1, max_size=60))
-def test_the_suffix_automaton_is_small(text: str) -> None:
-    assert substring_machine(text, Meter()).num_states <= 2 * len(text)
 
 
 def subsequences(items: list[str], delimiter: str) -> set[str]:
@@ -66,18 +57,3 @@ def test_ten_thousand_items() -> None:
     machine = terminals.delimited_subsequence_of(items, "; ").within(Budget(seconds=60))
     assert machine.accepts("item 00003; item 09999")
     assert not machine.accepts("item 09999; item 00003")
-
-
-@pytest.mark.long
-def test_sampled_substrings_are_in_the_text() -> None:
-    text = "It is a truth universally acknowledged — «ä🙂» — that a single man (rich) must | want"
-    dfa = regex(f"(?P<SUBSTRING_OF>{terminals.escape(text)})").dfa
-    assert all(word in text for word in some_accepted(dfa, 3, count=2000))
-
-
-@pytest.mark.long
-def test_sampled_subsequences_are_in_order() -> None:
-    items = ["red", "green", "blue", "green-blue", "r", "ä"]
-    dfa = terminals.delimited_subsequence_of(items, ", ").dfa
-    expected = subsequences(items, ", ")
-    assert all(word in expected for word in some_accepted(dfa, 3, count=2000))

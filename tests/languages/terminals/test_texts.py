@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import re
 from itertools import product
 
@@ -12,7 +11,6 @@ from hypothesis import strategies as st
 
 from explorer import regex, terminals
 from explorer.errors import RegexError
-from tests.languages.regex.strategies import some_accepted
 from tests.languages.terminals.yaml_reader import is_plain_scalar
 
 QUOTED = re.compile(r'"(?:[^"\\\n]|\\.)*"')
@@ -65,25 +63,3 @@ def test_an_item_is_read_as_a_pattern_of_its_place() -> None:
     with pytest.raises(RegexError) as caught:
         regex("(?P<DELIMITED_LIST>, |a**)")
     assert (caught.value.start, caught.value.end) == (24, 25)
-
-
-def sampled(machine_of: str, count: int) -> list[str]:
-    dfa = regex(machine_of).dfa
-    return some_accepted(dfa, random.randrange(2**30), count=count)
-
-
-@pytest.mark.long
-def test_sampled_quoted_texts_match_their_pattern() -> None:
-    assert all(QUOTED.fullmatch(text) for text in sampled("(?P<QUOTED_TEXT>)", 2000))
-
-
-@pytest.mark.long
-def test_sampled_plain_scalars_are_read_as_they_are_written() -> None:
-    wrong = [t for t in sampled("(?P<UNQUOTED_TEXT>)", 2000) if not is_plain_scalar(t)]
-    assert wrong == []
-
-
-@pytest.mark.long
-def test_sampled_lists_have_items_between_delimiters() -> None:
-    for text in sampled("(?P<DELIMITED_LIST>; |[a-c]{1,3}|x)", 2000):
-        assert all(re.fullmatch("[a-c]{1,3}|x", item) for item in text.split("; "))

@@ -12,7 +12,7 @@ from unittest.mock import patch
 import pytest
 
 import explorer
-from explorer.errors import ConstraintError, MissingDependency
+from explorer.errors import MissingDependency
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from tests.languages.tools.beside import (
     OPTIONS,
@@ -218,14 +218,6 @@ def test_a_call_that_is_demanded_is_not_left_out_in_harmony(choice: str, paralle
     assert len(talk.parse(said + behind + call)["calls"]) == 1
 
 
-@pytest.mark.parametrize("style", ["qwen_3", "qwen_3_coder"])
-def test_a_schema_that_cannot_be_followed_is_refused_with_its_tool(style: str) -> None:
-    wrong = tool("find", closed([], a={"type": "string", "pattern": "(b"}))
-    with pytest.raises(ConstraintError, match=r"^tools\[1\], 'find': ") as caught:
-        explorer.tools([WEATHER, wrong], style=style)
-    assert "/format" not in str(caught.value)
-
-
 def test_tools_are_saved_and_read_without_xgrammar() -> None:
     constraint = explorer.tools([WEATHER], style="qwen_3_coder")
     saved = json.loads(json.dumps(source_to_dict(constraint.source)))
@@ -252,25 +244,3 @@ def test_white_space_around_calls_and_listed_values_is_no_value() -> None:
         text = f"<tool_call>\n<function=f>\n<parameter=unit>{written}</parameter>\n</function>\n"
         (one,) = xml.parse(f"{text}</tool_call>")["calls"]
         assert one["arguments"] == {"unit": value}
-
-
-def test_a_choice_that_names_no_tool_says_how_to_write_it() -> None:
-    with pytest.raises(ConstraintError, match="names no tool") as caught:
-        explorer.tools([WEATHER], style="hermes", choice={"type": "function"})
-    assert '"name": "get_weather"' in caught.value.remedy and "pydantic" not in str(caught.value)
-    by_name = explorer.tools([WEATHER], style="hermes", choice="get_weather").source
-    short = explorer.tools([WEATHER], style="hermes", choice={"function": "get_weather"})
-    assert short.source == by_name
-
-
-def test_control_tokens_that_the_markup_lacks_are_a_warning() -> None:
-    source = explorer.tools([WEATHER], style="hermes", control_tokens=["<tol_call>"]).source
-    assert any("<tol_call> stands in no string" in each for each in source.warnings())
-    vocabulary = small()
-    assert not [
-        each
-        for each in explorer.tools(
-            [WEATHER], style="hermes", control_tokens=vocabulary
-        ).source.warnings()
-        if "stands in no string" in each
-    ]

@@ -193,20 +193,6 @@ def test_it_is_explained_by_its_fields_and_saved(tmp_path: Path) -> None:
         source_from_dict(source_to_dict(knight.source) | {"name": 3})
 
 
-@pytest.mark.parametrize("lazy", [False, True])
-def test_a_token_may_cross_fields(lazy: bool) -> None:
-    vocabulary = explorer.Vocabulary.from_bytes(
-        [b"Weapon(name='", b"a', dam", b"age=", b"3)", b"x"], eos_ids=[5]
-    )
-    weapon = explorer.from_type(Weapon, style="python")
-    machine = explorer.compile(weapon, vocabulary, lazy=lazy)
-    state: int | None = machine.start
-    for token in (0, 1, 2, 3):
-        assert state is not None
-        state = machine.step(state, token)
-    assert state is not None and machine.is_final(state)
-
-
 def test_models_are_called_by_their_aliases() -> None:
     class Song(pydantic.BaseModel):
         title: str = pydantic.Field(alias="name", min_length=1)

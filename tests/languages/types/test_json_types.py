@@ -19,7 +19,7 @@ import explorer
 from explorer.errors import ConstraintError, MissingDependency, NotRegular
 from explorer.languages.constraint import Constraint
 from tests.languages.sampling import sampled
-from tests.languages.types.kinds import KINDS, Hero, Weapon
+from tests.languages.types.kinds import KINDS, Hero
 
 MORE: dict[str, tuple[Any, st.SearchStrategy[Any]]] = {
     "set": (set[int], st.sets(st.integers(), max_size=3)),
@@ -113,18 +113,6 @@ def test_it_is_saved_with_its_schema_and_without_its_type(tmp_path: Path) -> Non
     assert constraint.parse(text).born == datetime.date(2020, 2, 29)
     again = pickle.loads(pickle.dumps(constraint.source))
     assert again == constraint.source and again.parse(text.encode())["name"] == "A"
-
-
-@pytest.mark.parametrize("lazy", [False, True])
-def test_a_session_writes_an_instance(lazy: bool) -> None:
-    lm = explorer.load_model("tiny")
-    constraint = explorer.from_type(Weapon)
-    machine = explorer.compile(constraint, lm.vocabulary, lazy=lazy)
-    session = explorer.Session(lm, machine, "JSON: ", max_tokens=60, masking_budget=not lazy)
-    text = session.run().text
-    if session.finished:
-        assert isinstance(constraint.parse(text), Weapon)
-    assert session.finished or lazy
 
 
 def test_keys_that_are_no_texts_are_refused() -> None:

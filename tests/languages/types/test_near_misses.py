@@ -127,22 +127,6 @@ def test_a_type_nested_twenty_five_times_has_few_states(name: str, style: Any) -
     assert constraint.dfa.num_states < 5000
 
 
-@pytest.mark.parametrize("depth", [3, 6])
-def test_nested_lists_are_the_same_written_out_or_as_machines(depth: int) -> None:
-    """The texts of lists, deeper than what is written out, against Python itself."""
-    described: Any = int
-    for _ in range(depth):
-        described = list[described]
-    constraint = explorer.from_type(described, style="python")
-    value: Any = [1, 23]
-    other: Any = [4]
-    for _ in range(depth - 1):
-        value, other = [value, other, value], [other, []] if isinstance(other[0], list) else [other]
-    assert constraint.parse(repr(value)) == value
-    for miss in (repr([value]), repr(value[0]), repr(value).replace(", ", ","), repr(value) + "]"):
-        assert not constraint.accepts(miss)
-
-
 def test_tuples_that_are_nested_too_deep_are_refused_at_once() -> None:
     described: Any = int
     for _ in range(25):
@@ -235,33 +219,3 @@ def test_a_json_object_is_any_object_and_text_is_no_json() -> None:
     with pytest.raises(ConstraintError, match="asks for any text") as caught:
         explorer.json_schema({"type": "text"})
     assert caught.value.remedy.startswith("Leave the constraint out")
-
-
-def changed(**members: Any) -> dict[str, Any]:
-    inner = {k: v for k, v in {**ASKED["json_schema"], **members}.items() if v is not None}
-    return {"type": "json_schema", "json_schema": inner}
-
-
-@pytest.mark.parametrize(
-    ("asked", "pointer"),
-    [
-        ({"type": "json_schema"}, "/json_schema"),
-        ({"type": "json_schema", "json_schema": []}, "/json_schema"),
-        ({**ASKED, "schema": {}}, "/schema"),
-        (changed(name=None), "/json_schema/name"),
-        (changed(name="a b"), "/json_schema/name"),
-        (changed(name=3), "/json_schema/name"),
-        (changed(schema=None), "/json_schema/schema"),
-        (changed(schema="{}"), "/json_schema/schema"),
-        (changed(strict="yes"), "/json_schema/strict"),
-        (changed(description=1), "/json_schema/description"),
-        (changed(shema={}), "/json_schema/shema"),
-        ({"type": "json_schema", "schema": {}}, "/name"),
-        ({"type": "json_object", "schema": {}}, "/schema"),
-    ],
-)
-def test_a_malformed_response_format_names_the_place(asked: Any, pointer: str) -> None:
-    with pytest.raises(ConstraintError, match="malformed") as caught:
-        explorer.json_schema(asked)
-    assert caught.value.evidence["pointer"] == pointer
-    assert f"malformed at {pointer}: " in caught.value.message
