@@ -38,7 +38,7 @@ class Session(Walk):
     copies and the results of `edit` are sessions too.
 
     Args:
-        lm: The language model; see `load_model`.
+        lm: The language model, or its name for `load_model`.
         constraint: A `Constraint`, a type or a ``response_format`` (as for `compile`), a token
             machine for the model's vocabulary, or ``None`` for unconstrained text.
         prompt: A text to continue, messages for the model's chat template, or token ids.

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import explorer
+from explorer.errors import ExplorerError
 
 CAPITALS = explorer.regex(" (Paris|Rome)")
 PROMPT = "The capital of France is"
@@ -39,3 +40,14 @@ def test_a_full_context_loses_nothing(tmp_path: Path) -> None:
         session.step()
     session.back(2)
     session.step(token=session.trace.steps[-1].token)
+
+
+def test_a_model_may_be_named_and_a_constraint_left_out() -> None:
+    lm, prompt = explorer.load_model("tiny"), "The capital of France is"
+    assert explorer.Session("tiny", explorer.regex("[0-9]{4}"), prompt).lm is lm
+    assert explorer.select("tiny", prompt, [" Paris", " Rome"]).best == " Paris"
+    assert explorer.generate("tiny", prompt, max_tokens=3) == explorer.generate(
+        lm, [prompt], [None], max_tokens=3
+    )
+    with pytest.raises(ExplorerError, match="There is no model 'tinny'"):
+        explorer.Session("tinny", None)

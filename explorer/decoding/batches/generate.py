@@ -137,9 +137,9 @@ class Generation:
 
 
 def generate(
-    model: LanguageModel,
+    model: LanguageModel | str,
     prompts: Prompt | Sequence[Prompt],
-    constraints: AnyConstraint | Sequence[AnyConstraint],
+    constraints: AnyConstraint | Sequence[AnyConstraint] = None,
     sampler: Sampler = Sampler(temperature=0.0),  # noqa: B008 - A frozen value.
     max_tokens: int = 64,
     *,
@@ -156,10 +156,10 @@ def generate(
     """Generate a text for each prompt.
 
     Args:
-        model: The language model; see `load_model`.
+        model: The language model, or its name for `load_model`.
         prompts: Texts to continue, conversations, or ids (`HuggingFaceModel.prompt`); a single one
             counts as a list of one.
-        constraints: One for all rows, or one for each; ``None`` for an unconstrained row.
+        constraints: One for all rows, or one for each; ``None``, the default, constrains nothing.
         sampler: By default greedy.
         max_tokens: The most tokens of each text, EOS included.
         seed: The seed of the random numbers, 0 to 2**64 - 1.

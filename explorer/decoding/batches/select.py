@@ -165,7 +165,7 @@ _ROWS: Final = 64
 
 
 def select(
-    lm: LanguageModel,
+    lm: LanguageModel | str,
     prompt: Prompt,
     choices: Iterable[str] | Mapping[str, str | Sequence[str]],
     *,
@@ -174,7 +174,8 @@ def select(
     """Score every choice as a whole, and compare the best with greedy decoding.
 
     Args:
-        lm: The model; one that reads batches reads 64 choices at a time.
+        lm: The model, or its name for `load_model`; one that reads batches reads 64 choices at a
+            time.
         prompt: A text to continue, or messages.
         choices: Texts, or a mapping from names to texts, as in `choice`.
         normalize: Whether the mean log-probability per token decides instead of the sum; sums

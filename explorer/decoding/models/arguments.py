@@ -41,12 +41,16 @@ _PROMPT: Final = 'Give a text, messages such as [{"role": "user", "content": "..
 
 
 def checked_model(lm: object) -> LanguageModel:
-    """The argument, if it is a language model.
+    """A language model, or the model of a name, which `load_model` opens.
 
     Raises:
-        ExplorerError: It is not, but the name of one, for example; or its attribute ``name`` or
+        ExplorerError: It is neither; there is no model of that name; or its attribute ``name`` or
             ``vocabulary`` is of the wrong type.
     """
+    if isinstance(lm, str):
+        from explorer.decoding.models.load import load_model
+
+        return load_model(lm)
     try:
         fits = isinstance(lm, LanguageModel)
     except Exception:  # A user's own property may raise anything.

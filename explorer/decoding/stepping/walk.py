@@ -87,7 +87,7 @@ class Walk:
     """Constrained decoding, one token at a time; users hold an `explorer.Session`.
 
     Args:
-        lm: The language model; see `load_model`.
+        lm: The language model, or its name for `load_model`.
         constraint: A `Constraint`, a type or a ``response_format``, a token machine for the model's
             vocabulary (made by `explorer.compile`), or ``None`` for unconstrained text.
         prompt: A text to continue, messages for the model's chat template, or their ids
@@ -146,7 +146,7 @@ class Walk:
 
     def __init__(
         self,
-        lm: LanguageModel,
+        lm: LanguageModel | str,
         constraint: GivenConstraint | TokenMachine | None,
         prompt: Prompt = "",
         *,
