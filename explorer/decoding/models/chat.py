@@ -47,10 +47,13 @@ def chat_ids(
             remedy="Give the prompt as one text, in the form that the model was trained on.",
         )
     chosen = None if template is None else _template(tokenizer, template)
+    last = turns[-1] if turns else {}
+    goes_on = last.get("role") == "assistant" and bool(last.get("content"))
+    goes_on = goes_on and not last.get("tool_calls")
     try:
         ids = tokenizer.apply_chat_template(
-            turns, tools=offered or None, chat_template=chosen, add_generation_prompt=adds,
-            tokenize=True, return_dict=False,
+            turns, tools=offered or None, chat_template=chosen, add_generation_prompt=adds and not goes_on,
+            continue_final_message=adds and goes_on, tokenize=True, return_dict=False,
         )  # fmt: skip
         return tuple(int(token) for token in ids)
     except Exception as error:  # A template may raise anything.

@@ -325,7 +325,9 @@ class HuggingFaceModel:
                 the template reads, such as ``tool_calls`` and ``reasoning_content``.
             tools: OpenAI's ``tools``, for a template that lists them.
             template: The name of a template, if the tokenizer has several.
-            add_generation_prompt: Whether to append the beginning of the model's own turn.
+            add_generation_prompt: Whether the model speaks next: the beginning of its turn is
+                appended, or, if the last message is the assistant's, that message stays open and
+                is continued.
 
         Raises:
             ExplorerError: The tokenizer has no chat template, or none of that name; the template

@@ -221,3 +221,12 @@ def test_answers_in_json_are_read() -> None:
     trace = session.run(80)
     (_, said) = (run + phase("answer", answer)).parse(LM.vocabulary.written(trace.ids[:-1]))
     assert said.value["answer"] == "Tokyo"
+
+
+@pytest.mark.parametrize("template", [None, "harmony"])
+def test_the_last_message_of_the_assistant_is_continued(template: str | None) -> None:
+    asked, begun = user("Where?"), {"role": "assistant", "content": "The capital is"}
+    open_ids = LM.prompt([asked, begun], template=template)
+    closed = LM.prompt([asked, begun], template=template, add_generation_prompt=False)
+    assert LM.tokenizer.decode(open_ids).endswith("The capital is")
+    assert closed[: len(open_ids)] == open_ids and len(closed) > len(open_ids)
