@@ -52,8 +52,8 @@ def chat_ids(
     goes_on = goes_on and not last.get("tool_calls")
     try:
         ids = tokenizer.apply_chat_template(
-            turns, tools=offered or None, chat_template=chosen, add_generation_prompt=adds and not goes_on,
-            continue_final_message=adds and goes_on, tokenize=True, return_dict=False,
+            turns, tools=offered or None, chat_template=chosen, tokenize=True, return_dict=False,
+            add_generation_prompt=adds and not goes_on, continue_final_message=adds and goes_on,
         )  # fmt: skip
         return tuple(int(token) for token in ids)
     except Exception as error:  # A template may raise anything.
