@@ -10,7 +10,6 @@ import explorer
 from explorer.analysis.session import Session
 from explorer.decoding.models.model import Reading
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.trace.trace import Trace
 from tests.decoding.models import HashModel, hash_model
 
 PATTERN = explorer.regex("((foo)+d|yes|no|é)(, ((foo)+d|yes|no|é|[12]{1,9}))*")
@@ -19,11 +18,6 @@ LOOSE = Sampler(1.0)
 
 def session(**more: Any) -> Session:
     return Session(hash_model(), PATTERN, "hi", sampler=LOOSE, seed=5, **more)
-
-
-def session_after(n: int) -> Trace:
-    made = session()
-    return made.run(n)
 
 
 class Endless(HashModel):

@@ -11,7 +11,6 @@ import explorer
 from explorer import cli
 from explorer.cli import trace as command
 from explorer.decoding.trace.trace import Trace, from_json
-from explorer.errors import ConstraintError, ExplorerError, RegexError
 from tests.decoding.models import language_model
 
 
@@ -70,19 +69,6 @@ def test_text_that_is_cut_off_is_told_by_the_status(
     assert "cut off by max_tokens" in capsys.readouterr().out
     assert trace("--model", folder, "--max-tokens", "2") in (0, 1)
     assert "no constraint" in capsys.readouterr().out
-
-
-def test_unusable_input_raises_the_engines_own_error(folder: str) -> None:
-    with pytest.raises(RegexError):
-        trace("--model", folder, "--regex", "(")
-    with pytest.raises(ExplorerError, match="shortest takes"):
-        trace("--model", folder, "--regex", "[a-z]{30}", "--max-tokens", "1")
-    with pytest.raises(ExplorerError, match="temperature"):
-        trace("--model", folder, "--regex", "a", "--temperature", "-1")
-    with pytest.raises(ExplorerError, match="holds no config"):
-        trace("--model", str(Path(folder).parent))
-    with pytest.raises(ConstraintError):
-        trace("--model", folder, "--choice", "\ud800")
 
 
 def test_the_options_load_no_heavy_library() -> None:

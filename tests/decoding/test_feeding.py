@@ -131,16 +131,6 @@ def test_the_sampler_does_not_write_what_somebody_else_must() -> None:
     assert again.ids == whole.ids
 
 
-def test_a_role_that_does_not_write_next_is_refused_with_the_one_that_does() -> None:
-    vocab = explorer.Vocabulary.from_bytes([b"q", b"y", b"n"], eos_ids=[3])
-    turns = explorer.phases("q") + explorer.phase("answer", "y", role="user") + "n"
-    session = explorer.Session.from_ids(vocab, turns, [0])
-    with pytest.raises(ExplorerError, match="The user writes next") as caught:
-        session.feed("y", role="usr")
-    assert "role='user'" in str(caught.value.remedy)
-    assert session.feed("y")[0].role == "user"
-
-
 def test_what_another_role_must_write_is_not_forced() -> None:
     vocab = explorer.Vocabulary.from_bytes([b"q", b"y", b"n"], eos_ids=[3])
     turns = explorer.phases("qq") + explorer.phase("answer", "y", role="user") + "n"
@@ -149,13 +139,3 @@ def test_what_another_role_must_write_is_not_forced() -> None:
     assert session.waits_for == "user" and session.take_forced() == ()
     session.feed("y")
     assert [step.token for step in session.take_forced()] == [2]
-
-
-def test_a_control_token_is_given_by_its_name_and_the_end_by_its_id() -> None:
-    special = {1: "<t>", 2: "<end>"}
-    vocab = explorer.Vocabulary((b"a", None, None), (2,), special=special)
-    session = Session.from_ids(vocab, token("<t>") + "a", ["<t>", "a"])
-    assert session.ids == (1, 0)
-    with pytest.raises(ExplorerError, match="not one token"):
-        session.step("<end>")
-    assert session.step(2).token == 2

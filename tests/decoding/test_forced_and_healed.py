@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,10 +10,7 @@ import pytest
 import explorer
 from explorer import gen, regex, template
 from explorer.decoding.models.model import LanguageModel, Reading, RunLanguageModel
-from explorer.errors import ExplorerError
-from explorer.languages.constraint import Constraint
 from explorer.languages.sources.algebra import Healed
-from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from widgets.editing import written_constraint
 from widgets.figures.panels.tokens import strip_packet
 
@@ -84,15 +80,6 @@ def test_a_forced_run_is_taken_in_one_go() -> None:
     for step in steps:
         assert other.step().token == step.token
     assert session.position.index == 0
-
-
-def test_the_trace_keeps_the_note(tmp_path: Path) -> None:
-    session = explorer.Session(explorer.load_model("tiny"), FORM, "Fill in: ", forced="run")
-    session.step()
-    session.trace.save(tmp_path / "run.json")
-    loaded = explorer.Trace.load(tmp_path / "run.json")
-    first = loaded.positions[0].distribution
-    assert first is not None and "run of 18 forced tokens" in first.note
 
 
 def test_a_model_that_reads_no_runs_reads_one_by_one() -> None:
@@ -190,13 +177,3 @@ def test_what_cannot_be_taken_back_stays() -> None:
     lm = explorer.load_model("tiny")
     single = explorer.Session(lm, regex("a"), "", heal=True)
     assert single.healed == "" and single.run().text == "a"
-
-
-def test_a_healed_constraint_is_saved_and_read() -> None:
-    healed = Healed("é", regex("[a-z]").source)
-    assert source_from_dict(source_to_dict(healed)) == healed
-    assert Constraint(healed).parse("éa") == "a"
-    assert "the end of the prompt" in explorer.explain_text(Constraint(healed), "x").message
-    for damage in ({"prefix": 3}, {"prefix": "\ud800"}, {"parts": []}):
-        with pytest.raises(ExplorerError):
-            source_from_dict(source_to_dict(healed) | damage)

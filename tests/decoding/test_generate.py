@@ -14,7 +14,7 @@ from explorer.analysis.session import Session
 from explorer.decoding.batches.generate import Generation, generate
 from explorer.decoding.models.model import Reading
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.errors import ConstraintError, ExplorerError
+from explorer.errors import ExplorerError
 from explorer.tokens.lazy import Free
 from tests.decoding.models import HashModel, hash_model, language_model
 from tests.decoding.patterns import random_pattern
@@ -142,13 +142,6 @@ def test_a_budget_ends_every_text_in_time(spare: int) -> None:
     assert raised.value.evidence["fewest"] == least
 
 
-def test_a_budget_that_is_too_small_raises_before_the_model_is_asked() -> None:
-    model = hash_model()
-    with pytest.raises(ExplorerError, match="max_tokens=3"):
-        generate(model, ["x"], explorer.regex("foo, foo, foo"), max_tokens=3)
-    assert model.reads == 0
-
-
 def test_without_the_budget_in_the_mask_a_text_is_cut_off() -> None:
     model = hash_model()
     constraint = explorer.regex(r"(foo, )+d")
@@ -183,24 +176,6 @@ def test_logits_of_a_text_that_has_ended_do_not_matter() -> None:
     """The short text is over when the model breaks."""
     texts = generate(Broken(torch.nan), ["", ""], explorer.regex("f"), Sampler(1.0), 9)
     assert [text.text for text in texts] == ["f", "f"]
-
-
-def test_numbers_that_do_not_fit() -> None:
-    model = hash_model()
-    assert generate(model, [], explorer.regex("f")) == []
-    for wrong in (0, -1, True):
-        with pytest.raises(ExplorerError, match="max_tokens is"):
-            generate(model, ["x"], None, max_tokens=wrong)
-    with pytest.raises(ExplorerError, match="2 constraints for 1 rows"):
-        generate(model, ["x"], [None, None])
-    with pytest.raises(ExplorerError, match="2 streams for 1 prompts"):
-        generate(model, ["x"], None, streams=[1, 2])
-    with pytest.raises(ExplorerError, match="not a text, a conversation, ids or a list"):
-        generate(model, 3, None)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ConstraintError, match="could be a pattern or a text"):
-        generate(model, ["x"], "foo")  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ExplorerError, match="seed is -1"):
-        generate(model, ["x"], None, Sampler(1.0), seed=-1)
 
 
 @pytest.mark.gpu

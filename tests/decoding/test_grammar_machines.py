@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import pytest
@@ -12,11 +11,9 @@ import torch
 
 import explorer
 from explorer import DeviceMasks, Sampler, Session, Trace, generate
-from explorer.analysis.explaining.explanation import explain
 from explorer.automata.machine import Bool
-from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine, table_of
-from explorer.tokens.words import DEAD, DONE, FREE, UInt32
+from explorer.tokens.words import DEAD, DONE, UInt32
 from explorer.vocabulary import Vocabulary
 from tests.decoding.models import HashModel
 from tests.decoding.untabled import Untabled
@@ -140,18 +137,6 @@ def test_a_wrong_row_is_seen() -> None:
     assert (after[0] > -torch.inf).tolist() != oracle(NESTED, "").tolist()
 
 
-def test_memory_on_the_device_has_a_bound() -> None:
-    machine = machine_of("nested")
-    masks = DeviceMasks([machine])
-    state: int | None = machine.start
-    for depth in range(60):
-        assert state is not None
-        after = masks.mask_(torch.zeros(1, len(VOCABULARY)), torch.tensor([state]))
-        assert (after[0] > -torch.inf).tolist() == oracle(NESTED, "a" * depth).tolist()
-        state = machine.step(state, 0)
-    assert masks.nbytes < 2000
-
-
 @pytest.mark.parametrize("name", GRAMMARS)
 @pytest.mark.parametrize("seed", range(4))
 def test_a_trace_holds_the_masks_of_the_parser(name: str, seed: int, tmp_path: Path) -> None:
@@ -194,14 +179,3 @@ def test_a_batch_writes_what_a_session_writes(name: str) -> None:
             draft=HashModel(VOCABULARY, scale=1.0),
         )  # fmt: skip
         assert drafted == [text]
-
-
-def test_what_is_asked_of_a_machine_without_a_table_is_refused_by_name() -> None:
-    machine = machine_of("nested")
-    masks = DeviceMasks([machine])
-    with pytest.raises(ExplorerError, match="no such state"):
-        masks.mask_(torch.zeros(1, len(VOCABULARY)), torch.tensor([40]))
-        masks.check()
-    assert masks.mask_(torch.zeros(1, len(VOCABULARY)), torch.tensor([FREE])).isfinite().all()
-    told = explain(machine, machine.start, cast("int", 1))
-    assert not told.allowed and "root" in told.message

@@ -15,11 +15,9 @@ from transformers import PreTrainedTokenizerFast
 import explorer
 from explorer.analysis.session import Session
 from explorer.decoding.models.huggingface import ENTRIES, HuggingFaceModel
-from explorer.decoding.models.model import BatchedLanguageModel, LanguageModel
 from explorer.decoding.models.row_by_row import RowByRow, open_batch
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import ExplorerError
-from explorer.vocabulary import Vocabulary
 from tests.decoding.models import config, hash_model, language_model, tokenizer
 
 START = 0
@@ -27,12 +25,6 @@ START = 0
 
 def with_tokenizer(wrapped: Any) -> HuggingFaceModel:
     return HuggingFaceModel(language_model("llama").model, wrapped, "other")
-
-
-def test_both_kinds_of_model_have_the_protocol() -> None:
-    assert isinstance(language_model("llama"), BatchedLanguageModel)
-    assert isinstance(hash_model(), LanguageModel)
-    assert not isinstance(hash_model(), BatchedLanguageModel)
 
 
 def test_a_text_gets_its_special_tokens_once() -> None:
@@ -51,19 +43,6 @@ def test_messages_go_through_the_template_and_nothing_is_doubled() -> None:
     assert ids.count(START) == 1
     session = Session(model, explorer.regex("no"), [{"role": "user", "content": "yes"}])
     assert session.trace.prompt_ids == ids
-
-
-def test_a_missing_template_and_refused_messages() -> None:
-    bare = PreTrainedTokenizerFast(
-        tokenizer_object=Tokenizer.from_str(tokenizer().backend_tokenizer.to_str()),
-        bos_token="<s>",
-        eos_token="</s>",
-    )
-    with pytest.raises(ExplorerError, match="no chat template"):
-        with_tokenizer(bare).encode_prompt([{"role": "user", "content": "x"}])
-    bare.chat_template = "{{ raise_exception('only users.') }}"
-    with pytest.raises(ExplorerError, match=r"refuses these messages: only users\. Give"):
-        with_tokenizer(bare).encode_prompt([{"role": "system", "content": "x"}])
 
 
 def test_an_end_that_a_tokenizer_adds_is_taken_away() -> None:
@@ -109,12 +88,6 @@ def test_logits_narrower_than_the_tokenizer_leave_ids_unused() -> None:
         model.encode_prompt(tokenizer().decode([tall]))
 
 
-def test_a_vocabulary_is_proved_to_be_the_tokenizers() -> None:
-    assert language_model("llama").vocabulary == Vocabulary.from_tokenizer(
-        tokenizer(), eos_ids=[1, 2]
-    )
-
-
 def test_any_model_makes_a_batch() -> None:
     model = hash_model()
     prompts = [[1], [2, 3]]
@@ -122,12 +95,6 @@ def test_any_model_makes_a_batch() -> None:
     assert isinstance(batch, RowByRow)
     assert torch.equal(batch.logits[1], model.read([2, 3]).logits)
     assert torch.equal(batch.step(torch.tensor([7, 8]))[0], model.read([1, 7]).logits)
-
-
-def test_logits_may_be_written_over_by_who_asked_for_a_batch() -> None:
-    batch = open_batch(language_model("llama"), [[5, 6], [7]])
-    batch.logits.fill_(0.0)
-    assert torch.isfinite(batch.step(torch.tensor([1, 2]))).all()
 
 
 def test_a_trace_says_where_a_cache_did_not_help() -> None:

@@ -84,31 +84,6 @@ def test_the_store_is_bounded() -> None:
     assert len(store) == ENTRIES
 
 
-def test_a_window_cropped_twice_lacks_keys() -> None:
-    """Why there is a floor: the first crop trims to the window, the second has too little left."""
-    text = list(range(10, 30))
-    model = language_model("mistral")
-    cache = DynamicCache(config=model.model.config)
-    cache.activate_past_recording()
-    with torch.no_grad():
-        model.model(torch.tensor([text]), past_key_values=cache)
-        cache.crop(-4)
-        cache.crop(-4)
-        with pytest.raises(RuntimeError, match="size of tensor"):
-            model.model(torch.tensor([[text[12]]]), past_key_values=cache)
-
-
-def test_crop_takes_a_negative_number_of_tokens_to_drop() -> None:
-    """The behaviour of the pinned release; if it changes, `key_values` must change too."""
-    cache = DynamicCache(config=language_model("llama").model.config)
-    with torch.no_grad():
-        language_model("llama").model(torch.tensor([[1, 2, 3, 4]]), past_key_values=cache)
-    cache.crop(-3)
-    assert cache.get_seq_length() == 1
-    with pytest.raises(ValueError, match="positive"):
-        cache.crop(1)
-
-
 @pytest.mark.parametrize("kind", WITHOUT_CACHE)
 def test_a_model_without_key_values_reads_from_the_beginning_and_says_so(kind: str) -> None:
     model = language_model(kind)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import tracemalloc
 from collections import Counter
 from typing import Any
@@ -13,7 +12,7 @@ import torch
 import explorer
 from explorer.decoding.models.model import Reading
 from explorer.decoding.sampling.sampler import draw, row_parts
-from explorer.decoding.stepping.tree import StepNode, StepTree
+from explorer.decoding.stepping.tree import StepNode
 from tests.evidence import calls_of
 
 VOCABULARY = explorer.Vocabulary.from_bytes([b"a", b"b", b"ab", b"c"], eos_ids=[4])
@@ -40,33 +39,6 @@ def test_a_step_does_not_walk_the_line() -> None:
     """The number of times that a whole path is walked does not grow with its length."""
     session = explorer.Session(Constant(), explorer.regex("[abc]*"))
     assert calls_of(lambda: [session.step(token=k % 4) for k in range(200)], StepNode.line) <= 2
-
-
-def test_the_path_is_that_of_the_node_wherever_one_went_before() -> None:
-    session = explorer.Session(Constant(), explorer.regex("[abc]*"))
-    tree: StepTree = session._tree
-    chosen = random.Random(3)
-    for _ in range(120):
-        if session.length and chosen.random() < 0.3:
-            session.jump(chosen.randrange(session.length + 1))
-        session.step(token=chosen.randrange(4))
-        node = chosen.choice([session._node, session._line[0], session._line[-1]])
-        own = [entry.step.token for entry in node.line() if entry.step is not None]
-        assert tree.ids(node) == (3, 3, *own)
-
-
-def test_logits_are_read_once_however_one_goes() -> None:
-    lm = Constant()
-    session = explorer.Session(lm, explorer.regex("[abc]*"))
-    for k in range(12):
-        session.step(token=k % 4)
-    session.back(5)
-    session.forward(3)
-    fork = session.fork()
-    session.edit(constraint=explorer.regex("[abc]{0,20}"))
-    session.run(max_tokens=8)
-    fork.step(token=0)
-    assert max(lm.asked.values()) == 1
 
 
 def test_a_line_that_was_copied_is_not_changed_by_going_on() -> None:

@@ -61,8 +61,3 @@ def test_it_steps_under_a_constraint_like_any_other() -> None:
         assert from_json(to_json(trace)) == trace
         # "sat", "on" and "the" follow from the constraint alone.
         assert sum(step.forced for step in trace.steps) >= 3
-
-
-def test_a_name_without_the_members_is_no_model() -> None:
-    assert not isinstance("tiny", LanguageModel)
-    assert not isinstance(Vocabulary, LanguageModel)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -85,33 +84,6 @@ def test_masked_tokens_change_no_draw(data: Any) -> None:
     masked = logits.masked_fill(~torch.from_numpy(mask), -torch.inf)
     expected = int(draw(sampler.drawable(masked), number))
     assert drawn_allowed(sampler, logits, pack(mask), number) == expected
-
-
-def test_the_frequencies_are_the_probabilities() -> None:
-    """Drawn from evenly spaced numbers, each token comes as often as the softmax says."""
-    logits = torch.tensor([0.3, 5.0, -1.0, 2.0, 0.0])
-    mask = np.array([True, False, True, True, False])
-    kept = np.exp(logits.numpy().astype(np.float64)) * mask
-    count = 20_000
-    numbers = (torch.arange(count, dtype=torch.float64) + 0.5) / count
-    for temperature in (1.0, 0.5):
-        taken = [drawn_allowed(Sampler(temperature), logits, pack(mask), u) for u in numbers]
-        wanted = kept ** (1 / temperature) / (kept ** (1 / temperature)).sum()
-        assert np.abs(np.bincount(taken, minlength=5) / count - wanted).max() <= 1.0 / count
-
-
-@pytest.mark.parametrize("mass", [0.3, 0.9, 0.999])
-def test_a_nucleus_is_found_without_sorting_all(mass: float) -> None:
-    """Among many tokens only the likeliest are ranked; the nucleus is that of a whole sort."""
-    for spread in (0.0, 0.5, 6.0):
-        logits = spread * torch.randn(9_000, generator=torch.Generator().manual_seed(3))
-        kept = Sampler(top_p=mass).drawable(logits) > -math.inf
-        weights = (logits - logits.max()).double().exp()
-        order = np.lexsort((np.arange(9_000), -logits.numpy()))
-        before = weights[order].cumsum(0) - weights[order]
-        wanted = int((before < weights.sum() * mass * (1 - 1e-12)).sum())
-        assert abs(int(kept.sum()) - wanted) <= 1
-        assert set(kept.nonzero()[:, 0].tolist()) == set(order[: int(kept.sum())].tolist())
 
 
 def test_what_is_drawn_from_a_machine_without_a_table() -> None:

@@ -22,7 +22,6 @@ from explorer.decoding.probability import (
     sample_conditional,
 )
 from explorer.decoding.probability.enumeration import tree_size
-from explorer.decoding.probability.particles import effective_size
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint
@@ -308,32 +307,6 @@ def test_sampled_distortion_is_near_the_exact_one() -> None:
     # One of these is off by 0.004 and by 2 % in standard deviation, so their mean by less.
     assert np.mean(apart) == pytest.approx(exact.total_variation, abs=0.007)
     assert np.mean(masses) == pytest.approx(math.exp(exact.log_mass), rel=0.04)
-
-
-@pytest.mark.parametrize(
-    ("ask", "message"),
-    [
-        (lambda lm: probability_mass(lm, "", FINITE[0], method=odd("all")), "way to find a sum"),
-        (lambda lm: probability_mass(lm, "", FINITE[0], error=0), "error is 0"),
-        (lambda lm: probability_mass(lm, "", FINITE[0], samples=0), "samples"),
-        (lambda lm: probability_mass(lm, "", FINITE[0], progress=odd(3)), "progress is 3"),
-        (lambda lm: probability_mass(lm, "", odd("ab")), "a pattern or a text"),
-        (lambda lm: probability_mass(odd(3), "", FINITE[0]), "language model"),
-        (lambda lm: conditional_probability(lm, "", odd("ab"), FINITE[0]), "part is 'ab'"),
-        (lambda lm: sample_conditional(lm, "", FINITE[0], method=odd("luck")), "method is 'luck'"),
-        (lambda lm: sample_conditional(lm, "", FINITE[0], 0), "count"),
-        (lambda lm: probability(lm, "", odd([1.5])), "token id"),
-    ],
-)
-def test_wrong_arguments_are_named(ask: Any, message: str) -> None:
-    with pytest.raises(ExplorerError, match=message):
-        ask(toy())
-
-
-def test_the_effective_size_of_equal_weights_is_their_number() -> None:
-    assert effective_size(np.ones(7)) == pytest.approx(7)
-    assert effective_size(np.array([1.0, 0, 0])) == 1
-    assert effective_size(np.zeros(3)) == 0
 
 
 def test_several_sequences_at_once_are_each_as_alone() -> None:

@@ -20,7 +20,7 @@ from explorer.decoding.batches.generate import Generation, generate
 from explorer.decoding.batches.processor import ConstraintLogitsProcessor
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.speculation.texts import GrowingText
-from explorer.errors import ConstraintError, ExplorerError
+from explorer.errors import ExplorerError
 from explorer.tokens.words import DONE
 from tests.decoding.models import language_model
 from tests.evidence import few
@@ -29,7 +29,6 @@ PATTERNS = [r"(foo)+d", r'"[^"]*"', r"yes|no|maybe", r"[0-9]{4}-[01][0-9]"]
 PROMPTS = ["the fox", "the", "is it true or not", "2024-05-06"]
 SAMPLERS = [Sampler(0.0), Sampler(1.0), Sampler(0.8, top_k=12, top_p=0.9)]
 TOKENS = 14
-GREEDY = Sampler(0.0)
 
 
 def run(kind: str, prompts: list[str], processor: Any, **more: Any) -> list[list[int]]:
@@ -109,17 +108,6 @@ def test_a_text_that_is_cut_off_is_recorded_without_its_last_token() -> None:
     assert list(trace.ids) == row[:-1] and not trace.finished
 
 
-def test_one_finite_logit_is_left_and_the_scores_stay() -> None:
-    lm = language_model()
-    processor = ConstraintLogitsProcessor(lm.vocabulary, explorer.regex("foo|d"), Sampler(1.0))
-    ids = torch.zeros(1, 3, dtype=torch.int64)
-    scores = torch.randn(1, lm.width)
-    before = scores.clone()
-    after = processor(ids, scores)
-    assert torch.equal(scores, before)
-    assert (after > -torch.inf).sum() == 1 and after.max() == 0 and after.dtype == scores.dtype
-
-
 def test_another_choice_is_noticed() -> None:
     """Beams reorder rows; a second run begins anew; a foreign sampler takes other tokens."""
     lm = language_model()
@@ -139,23 +127,6 @@ def test_another_choice_is_noticed() -> None:
         processor(torch.cat([ids, 0 * token], 1), scores)
     with pytest.raises(ExplorerError, match=r"new processor|was taken"):
         run("llama", ["the"], made(sampler=Sampler(3.0), streams=[0, 1, 2]), num_beams=3)
-
-
-def test_what_does_not_fit_raises() -> None:
-    lm = language_model()
-    constraint = explorer.regex("[0-9]{8}")
-    with pytest.raises(ExplorerError, match="max_tokens=1"):
-        ConstraintLogitsProcessor(lm.vocabulary, constraint, max_tokens=1)
-    with pytest.raises(ExplorerError, match="2 constraints for 1 rows"):
-        run("llama", ["the"], ConstraintLogitsProcessor(lm.vocabulary, [constraint] * 2, GREEDY))
-    with pytest.raises(ExplorerError, match="2 streams for 1 rows"):
-        run(
-            "llama", ["the"], ConstraintLogitsProcessor(lm.vocabulary, None, GREEDY, streams=[0, 1])
-        )
-    with pytest.raises(ConstraintError, match=r"'foo' .*could be a pattern"):
-        ConstraintLogitsProcessor(lm.vocabulary, "foo")  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ExplorerError, match="record=True"):
-        ConstraintLogitsProcessor(lm.vocabulary, None).traces()
 
 
 def by_hand(dfa: explorer.TokenDFA) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
@@ -262,19 +233,6 @@ def test_an_assistant_proposes_and_rewinds(sampled: bool) -> None:
         assert written(run("llama", ["the fox"], plain, max_new_tokens=40)) == [text]
 
 
-def test_an_assistant_under_a_sampler_is_named() -> None:
-    lm = language_model()
-    torch.manual_seed(3)
-    assistant = transformers.AutoModelForCausalLM.from_config(lm.model.config).eval()
-    assistant.generation_config.update(eos_token_id=[1, 2], assistant_confidence_threshold=0.0)
-    drawing = ConstraintLogitsProcessor(
-        lm.vocabulary, explorer.regex(LONG), explorer.Sampler(0.0), max_tokens=40
-    )
-    with pytest.raises(ExplorerError, match=r"Assisted decoding \(assistant_model=\)") as refused:
-        run("llama", ["the fox"], drawing, assistant_model=assistant, max_new_tokens=40)
-    assert "Leave out assistant_model" in refused.value.remedy
-
-
 @pytest.mark.parametrize("sampler", [None, explorer.Sampler(0.0)])
 def test_numbers_of_another_type_are_refused(sampler: explorer.Sampler | None) -> None:
     vocabulary = language_model().vocabulary
@@ -287,24 +245,6 @@ def test_numbers_of_another_type_are_refused(sampler: explorer.Sampler | None) -
     with pytest.raises(ExplorerError, match=r"input_ids are of the type torch\.float32"):
         made(ids.float(), scores)
     assert made(ids, scores.to(torch.float16)).dtype == torch.float16
-
-
-def test_beams_take_the_places_of_others() -> None:
-    """So that the test above is one of reordering: a state kept by row would be wrong."""
-    moved: list[bool] = []
-    lm = language_model()
-
-    class Watched(ConstraintLogitsProcessor):
-        before: torch.Tensor | None = None
-
-        def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-            if self.before is not None:
-                moved.append(not torch.equal(input_ids[:, :-1], self.before))
-            self.before = input_ids.clone()
-            return super().__call__(input_ids, scores)
-
-    run("llama", ["the"], Watched(lm.vocabulary, explorer.regex(LONG)), num_beams=4)
-    assert any(moved)
 
 
 def test_ids_that_are_changed_in_place_are_walked_anew() -> None:
@@ -407,20 +347,6 @@ def test_a_row_that_was_led_astray_can_only_end() -> None:
     processor(ids, torch.zeros(1, lm.width))
     after = processor(torch.cat([ids, ids[:, :2]], 1), torch.full((1, lm.width), torch.nan))
     assert (after[0] > -torch.inf).nonzero()[:, 0].tolist() == list(lm.vocabulary.eos_ids)
-
-
-def test_what_a_mask_alone_cannot_do() -> None:
-    lm = language_model()
-    for more in ({"record": True}, {"streams": [0]}):
-        with pytest.raises(ExplorerError, match="without a sampler"):
-            ConstraintLogitsProcessor(lm.vocabulary, None, **more)  # pyright: ignore
-    processor = ConstraintLogitsProcessor(lm.vocabulary, explorer.regex("[a-z ]+"))
-    run("llama", ["the"], processor)
-    with pytest.raises(ExplorerError, match="new processor for each call"):
-        run("llama", ["a fox"], processor)
-    constraint = explorer.regex("[0-9]{8}")
-    with pytest.raises(ExplorerError, match="2 constraints for 1 rows"):
-        run("llama", ["the"], ConstraintLogitsProcessor(lm.vocabulary, [constraint] * 2))
 
 
 def test_a_token_machine_is_a_vocabulary_and_a_constraint() -> None:

@@ -66,26 +66,3 @@ def test_tools_and_names_of_templates() -> None:
         lm.prompt(HELLO, template="third")
     with pytest.raises(ExplorerError, match="has only one, without a name"):
         language_model("llama").prompt(HELLO, template="{{ messages }}")
-
-
-@pytest.mark.parametrize(
-    ("given", "reason"),
-    [
-        ({"messages": "hi"}, "not a list of messages"),
-        ({"messages": HELLO[0]}, "not a list of messages. Put it into a list"),
-        ({"messages": [{"content": "x"}]}, r"messages\[0\] is .* not a message"),
-        ({"messages": [{"role": "user", "content": "\ud800"}]}, "half of a surrogate pair"),
-        ({"messages": [{"role": "user"}]}, r"messages\[0\], of the role 'user', has no content"),
-        ({"messages": [*HELLO, {"role": "tool", "content": None}]}, r"messages\[1\].* no content"),
-        ({"messages": [{"role": "user", "contnt": "a"}]}, "no content; it has 'contnt'"),
-        ({"messages": [{"role": "user", "content": 5}]}, "5 .int., not a text or a list of parts"),
-        ({"tools": TOOL}, "not a list of tools"),
-        ({"tools": ["now"]}, r"tools\[0\] is 'now' .*not a tool"),
-        ({"add_generation_prompt": "no"}, "not True or False"),
-        ({"template": 1}, "not the name of a chat template"),
-    ],
-)
-def test_wrong_arguments(given: dict[str, Any], reason: str) -> None:
-    with pytest.raises(ExplorerError, match=reason):
-        whole: dict[str, Any] = {"messages": HELLO, **given}
-        language_model("llama").prompt(**whole)

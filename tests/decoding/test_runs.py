@@ -171,38 +171,3 @@ def test_a_branch_goes_on_as_its_row_would(kind: str) -> None:
     further = batch.step(torch.tensor([80, 81, 82]))
     alone = lm.read([*ids[1], 71, 81]).logits
     assert torch.allclose(further[1].log_softmax(-1), alone.log_softmax(-1), atol=2e-3)
-
-
-def test_an_answer_begins_with_a_prefix() -> None:
-    lm = explorer.load_model("tiny")
-    prompt = [{"role": "user", "content": "What is the capital of France?"}]
-    city = regex("[A-Z][a-z]+")
-    before = (*lm.encode_prompt(prompt), *lm.vocabulary.ids_of(b"It")[:1])
-    (text,) = generate(lm, [prompt], city, response_prefix="It")
-    by_texts = generate(lm, [prompt], city, response_prefix=["It"])
-    by_ids = generate(lm, [prompt], city, response_prefix=[before[-1]])
-    assert [text] == by_texts == by_ids
-    first = lm.read(before).logits.double().log_softmax(-1)[text.tokens[0]]
-    assert text.log_probs_model[0] == pytest.approx(float(first), abs=1e-4)
-    spaced = explorer.load_model("tiny-sp")
-    (space,) = spaced.vocabulary.ids_of(b" It")
-    one, two = (
-        generate(spaced, [prompt], city, response_prefix=begin) for begin in ("It", [space])
-    )
-    assert one == two
-
-
-def test_the_log_probabilities_are_those_of_the_session() -> None:
-    lm = explorer.load_model("tiny")
-    for sampler in (Sampler(0.0), Sampler(0.7, top_p=0.9)):
-        (text,) = generate(lm, ["x"], regex("[a-z ]{5}"), sampler, 12, seed=4)
-        trace = explorer.Session(
-            lm, regex("[a-z ]{5}"), "x", sampler=sampler, max_tokens=12, seed=4
-        ).run()
-        assert text.tokens == trace.ids
-        for k, step in enumerate(trace.steps):
-            assert text.log_probs_model[k] == pytest.approx(step.log_prob_model, abs=1e-4)
-            known = step.log_prob_constrained
-            assert text.log_probs_constrained[k] == pytest.approx(known, abs=1e-4)
-        last = trace.positions[-1]
-        assert text.cumulative_model[-1] == pytest.approx(last.log_prob_model, abs=1e-3)

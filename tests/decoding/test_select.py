@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 import zlib
-from typing import Any
 
 import pytest
-import torch
 
 import explorer
 from explorer.decoding.models.compression import CompressionModel
-from explorer.decoding.models.model import LanguageModel, Reading
+from explorer.decoding.models.model import LanguageModel
 from explorer.errors import ExplorerError
 from tests.decoding.models import hash_model
 from widgets.toy import ToyModel
@@ -35,13 +33,6 @@ def test_the_trap_of_a_likely_first_token() -> None:
     assert "Greedy decoding takes 'ab'" in repr(found)
     with pytest.raises(AttributeError):
         found.greedy = found.scored[0]  # type: ignore[misc]
-
-
-def test_the_html_holds_both_ways_and_no_markup_of_a_choice() -> None:
-    html = explorer.select(TRAP, "", ["ab", "bb", "<a"])._repr_html_()
-    assert "takes <b>ab</b>" in html and "say <b>bb</b>" in html
-    assert "&lt;a" in html and "<a" not in html
-    assert html.index(">bb<") < html.index("<td>ab<")
 
 
 def test_the_mean_favours_no_short_choice() -> None:
@@ -119,22 +110,3 @@ def test_a_compressor_is_a_language_model() -> None:
     assert explorer.select(lm, prompt, ["Ahab", "Queequeg", "Ishmael"]).best == "Ishmael"
     with pytest.raises(ExplorerError, match="cannot spell the prompt"):
         lm.encode_prompt("é")
-
-
-def test_a_model_that_reads_runs_gives_as_many_readings() -> None:
-    class Short:
-        name = "short"
-        vocabulary = explorer.Vocabulary.from_bytes([b"a"], eos_ids=[1])
-
-        def encode_prompt(self, prompt: Any) -> tuple[int, ...]:
-            return (0,)
-
-        def read(self, tokens: Any) -> Reading:
-            return Reading(torch.zeros(2))
-
-        def read_run(self, tokens: Any, count: int) -> list[Reading]:
-            return [Reading(torch.zeros(2))]
-
-    session = explorer.Session(Short(), explorer.literal("aaa"), forced="run")
-    with pytest.raises(ExplorerError, match="1 readings for 4 prefixes"):
-        session.run()

@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 
 import explorer
 from explorer.analysis.session import Session
-from explorer.decoding.models.model import Reading
 from explorer.decoding.sampling.sampler import Sampler, uniform
 from explorer.decoding.stepping.walk import LONGEST_RUN
 from explorer.errors import ExplorerError
 from explorer.tokens.lazy import Free
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.words import DONE
-from tests.decoding.models import SMALL_TOKENS, HashModel, hash_model, language_model
+from tests.decoding.models import hash_model, language_model
 from tests.decoding.sessions import LOOSE, PATTERN, Endless, session
 from tests.evidence import few
 
@@ -105,17 +104,6 @@ def test_every_path_through_back_and_fork_gives_the_same_tokens(
     assert wandering.run().positions == straight.trace.positions
 
 
-def test_rolled_back_equals_never_gone_there() -> None:
-    for n in range(1, 6):
-        there, never = session(), session()
-        never.run(3)
-        there.run(3)
-        there.run(n)
-        there.back(there.index - 3)
-        assert there.trace == never.trace
-        assert there.step() == never.step()
-
-
 @pytest.mark.parametrize("kind", ["llama", "mistral", "qwen3_next"])
 def test_a_real_model_rolled_back_equals_never_gone_there(kind: str) -> None:
     free = Session(language_model(kind), None, "yes", sampler=LOOSE, seed=2)
@@ -175,20 +163,6 @@ def test_a_fork_goes_on_alike_and_with_another_seed_differently() -> None:
     assert made.forks == (twin, other)
 
 
-def test_a_text_is_a_token_only_if_it_is_one() -> None:
-    made = session()
-    assert made.step(token="foo").token == 2
-    with pytest.raises(ExplorerError, match="is not one token"):
-        made.step(token="xyz")
-    with pytest.raises(ExplorerError, match=r"in state .* ids are allowed"):
-        made.step(token="yes")
-    with pytest.raises(ExplorerError, match="not an id of the vocabulary"):
-        made.step(token=999)
-    with pytest.raises(ExplorerError, match="not a token id"):
-        made.step(token=1.5)  # type: ignore[arg-type]
-    assert made.ids == (2,)
-
-
 def test_the_end_is_the_end() -> None:
     made = Session(hash_model(), explorer.literal("no"))
     trace = made.run()
@@ -242,12 +216,6 @@ def test_without_a_masking_budget_it_is_cut_off() -> None:
         made.step()
 
 
-def test_a_token_dfa_is_taken_as_it_is() -> None:
-    model = hash_model()
-    dfa = explorer.compile(PATTERN, model.vocabulary)
-    assert Session(model, dfa).machine is dfa
-
-
 def test_free_text_goes_on_until_eos() -> None:
     made = Session(hash_model(), None, sampler=LOOSE, seed=1)
     trace = made.run()
@@ -267,35 +235,6 @@ def test_a_run_is_bounded_and_until_stops_it() -> None:
     assert len(Session(model, None, max_tokens=longer, masking_budget=False).run()) == longer
 
 
-def test_broken_logits_are_named() -> None:
-    class Broken(HashModel):
-        def __init__(self, logits: torch.Tensor) -> None:
-            super().__init__(hash_model().vocabulary)
-            self.logits = logits
-
-        def read(self, tokens: Any) -> Reading:
-            return Reading(self.logits)
-
-    width = len(SMALL_TOKENS) + 2
-    for logits, what in [
-        (torch.full((width,), torch.nan), "NaN or infinity"),
-        (torch.full((width,), torch.inf), "NaN or infinity"),
-        (torch.zeros(1, width), "not one row"),
-        (torch.zeros(width, dtype=torch.int64), "not one row"),
-        (torch.tensor([0.0] * 21 + [5.0] + [-torch.inf] * (width - 22)), None),
-    ]:
-        made = Session(Broken(logits), explorer.literal("é") if what is None else PATTERN)
-        if what is None:
-            made.step()
-            continue
-        with pytest.raises(ExplorerError, match=what):
-            made.step()
-    only_wrong = torch.full((width,), -torch.inf)
-    only_wrong[21] = 0.0
-    with pytest.raises(ExplorerError, match="probability 0 to every token that is allowed"):
-        Session(Broken(only_wrong), PATTERN).step()
-
-
 def test_logits_beyond_the_memory_budget_are_read_again() -> None:
     small = Session(hash_model(), PATTERN, "hi", sampler=LOOSE, seed=5, logits_bytes=1)
     large = session()
@@ -304,17 +243,6 @@ def test_logits_beyond_the_memory_budget_are_read_again() -> None:
         assert torch.equal(small.logits(k), large.logits(k))
     model: Any = small.lm
     assert model.reads > large.lm.reads  # type: ignore[union-attr]
-
-
-def test_everything_hands_out_the_public_session() -> None:
-    made = session()
-    made.run(3)
-    before = made.edit(constraint=explorer.regex("(foo)+d|no"))
-    elsewhere = Session.from_ids(hash_model().vocabulary, PATTERN, [0, 1])
-    for one in (made.fork(), made.copy(), before, elsewhere, elsewhere.copy(), *made.forks):
-        assert type(one) is explorer.Session
-        assert one.explain(0).stage in ("allowed", "constraint", "end_of_text")
-        assert repr(one).startswith("Session(")
 
 
 def test_forks_with_other_seeds_keep_their_own_numbers() -> None:

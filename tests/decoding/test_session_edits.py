@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import pytest
-import torch
 
 import explorer
 from explorer.analysis.session import Session
-from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.trace.recording import Rejection
 from explorer.errors import ConstraintError, ExplorerError
-from explorer.tokens.lazy import Free
 from tests.decoding.models import hash_model
-from tests.decoding.sessions import LOOSE, PATTERN, session, session_after
+from tests.decoding.sessions import LOOSE, PATTERN, session
 
 # --- editing ----------------------------------------------------------------------------------
 
@@ -73,17 +70,6 @@ def test_an_edit_that_fails_changes_nothing() -> None:
     assert (made.trace, made.generation, made.forks) == (before, generation, ())
 
 
-def test_editing_to_free_and_back() -> None:
-    made = session()
-    made.run(3)
-    ids = made.ids
-    made.edit(constraint=None, sampler=Sampler(0.0))
-    assert made.ids == ids and isinstance(made.machine, Free)
-    made.edit(constraint=PATTERN, sampler=LOOSE)
-    assert made.ids == ids
-    assert made.trace.positions == session_after(3).positions
-
-
 # --- a run from elsewhere ---------------------------------------------------------------------
 
 
@@ -130,15 +116,3 @@ def test_padding_after_the_end_is_left_out() -> None:
     vocabulary = hash_model().vocabulary
     assert Session.from_ids(vocabulary, PATTERN, [8, 23, 23, 23]).rejection is None
     assert Session.from_ids(vocabulary, PATTERN, [8, 23, 8]).rejection is not None
-
-
-def test_ids_must_be_ids() -> None:
-    vocabulary = hash_model().vocabulary
-    ids = torch.tensor([8, 23])
-    assert Session.from_ids(vocabulary, PATTERN, ids).finished  # type: ignore[arg-type]
-    for odd in ([0.5], [None], ["no token writes this"]):
-        with pytest.raises(ExplorerError, match="token"):
-            Session.from_ids(vocabulary, PATTERN, odd)  # type: ignore[arg-type]
-    for wrong in ([-1.0], [0.5, -1.0]):
-        with pytest.raises(ExplorerError, match="log-probabilit"):
-            Session.from_ids(vocabulary, PATTERN, [8, 23], wrong)

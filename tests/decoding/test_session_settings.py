@@ -12,7 +12,7 @@ from explorer.decoding.models.arguments import prefix_ids
 from explorer.decoding.models.model import LanguageModel
 from explorer.decoding.stepping.rule import Forced
 from explorer.decoding.stepping.settings import checked_restrict, kept_to
-from explorer.errors import ConstraintError, ExplorerError
+from explorer.errors import ExplorerError
 from explorer.languages.stages.staged import stages_of
 
 TINY = explorer.load_model("tiny")
@@ -82,25 +82,6 @@ def test_it_stands_before_the_stages_of_the_tokens_and_inside_a_healed_prompt() 
     assert session.run(max_tokens=20).answer.isascii()
     plain = explorer.Session(TINY, regex("[a-z]+").canonical(), restrict="ascii")
     assert kept(plain) == ["restrict('ascii')", "canonical()"]
-
-
-def test_a_machine_without_a_constraint_cannot_be_restricted() -> None:
-    machine = explorer.Session(TINY, regex("a")).machine
-    assert kept_to(machine, None) is machine
-    with pytest.raises(ConstraintError, match="does not know its constraint"):
-        kept_to(_Nameless(machine), checked_restrict("ascii"))  # type: ignore[arg-type]
-
-
-class _Nameless:
-    """A token machine that does not know what it was made of."""
-
-    constraint = None
-
-    def __init__(self, machine: object) -> None:
-        self._machine = machine
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._machine, name)
 
 
 @pytest.mark.parametrize("lm", [TINY, SP], ids=["tiny", "tiny-sp"])

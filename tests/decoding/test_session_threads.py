@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import threading
 from typing import Any
 
@@ -31,33 +30,6 @@ def in_threads(work: Any, count: int = 8) -> None:
         thread.join()
     if faults:
         raise faults[0]
-
-
-def test_eight_threads_leave_a_session_whole() -> None:
-    made = session()
-    whole = session().run(40)
-
-    def work(k: int) -> None:
-        rng = random.Random(k)
-        for _ in range(60):
-            kind = rng.choice(["step", "step", "back", "jump", "trace", "fork"])
-            with made.request(made.generation):
-                if kind == "step" and made._open():
-                    made.step()
-                elif kind == "back" and made.index:
-                    made.back()
-                elif kind == "jump":
-                    made.jump(rng.randint(0, made.length))
-                elif kind == "fork":
-                    made.fork().run(2)
-            if kind == "trace":
-                trace = made.trace
-                assert len(trace.positions) == len(trace.steps) + 1
-                assert trace.positions == whole.positions[: len(trace.positions)]
-
-    in_threads(work)
-    made.jump(0)
-    assert made.run(40) == whole
 
 
 def test_eight_threads_share_a_real_model() -> None:

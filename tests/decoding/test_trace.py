@@ -21,7 +21,7 @@ from explorer.decoding.trace.trace import Trace, from_json
 from explorer.decoding.trace.writing import to_json
 from explorer.errors import DamagedFile
 from explorer.vocabulary import Vocabulary
-from tests.decoding.models import HashModel, hash_model, language_model
+from tests.decoding.models import HashModel, hash_model
 from tests.decoding.traces import PATTERNS, at, example, finding, load, places, shown
 
 
@@ -237,27 +237,6 @@ def test_records_make_columns() -> None:
     )
     assert records[-1]["token"] is None
     assert [record["token"] for record in records[:-1]] == list(trace.ids)
-
-
-def test_a_summary_says_what_happened() -> None:
-    trace = example()
-    text = str(trace)
-    assert "chosen by the user" in text and "matching" in text
-    assert len([line for line in text.split("\n") if line[:4].strip().isdigit()]) == len(trace)
-    forced = Session(hash_model(), explorer.literal("é"), sampler=Sampler(1.0)).run()
-    assert forced.steps[-1].forced and "forced" in str(forced)
-    interventions = sum(step.intervention for step in trace.steps)
-    assert f"interventions {interventions}" in text and "masked" in text
-
-
-def test_a_real_model_comes_back_from_json() -> None:
-    made = Session(
-        language_model("llama"), explorer.regex("(yes|no), .{1,9}"), "is it", max_tokens=20
-    )
-    trace = made.run()
-    assert trace.finished
-    assert from_json(to_json(trace)) == trace
-    assert trace.constraint is not None and trace.constraint.accepts(trace.text)
 
 
 @pytest.mark.long
