@@ -15,7 +15,6 @@ from explorer.analysis.traps import session_traps
 from explorer.decoding.models.huggingface import HuggingFaceModel
 from explorer.decoding.models.model import EachLanguageModel
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.errors import ExplorerError
 from tests.decoding.models import KINDS, LINEAR, WITHOUT_CACHE, hash_model, language_model
 
 STOPS = explorer.choice([" New York", " Boston"])
@@ -74,14 +73,6 @@ def test_a_token_budget_and_a_machine_without_a_table(lazy: bool, max_tokens: in
     assert session.ahead() == ()
 
 
-def test_without_a_constraint_everything_is_left() -> None:
-    session = Session(hash_model(), None)
-    # The ids past the vocabulary are masked everywhere.
-    for entry in check(session, 5):
-        assert entry.mass is None or entry.mass > 0.5
-        assert entry.ending == b"" and entry.complete
-
-
 def test_distances_and_endings_are_those_of_the_machine() -> None:
     lm = explorer.load_model("tiny")
     session = Session(lm, STOPS, "The night train stops at")
@@ -114,16 +105,6 @@ def test_no_trap_is_announced_where_the_step_is_none() -> None:
     fits = explorer.choice([" New Delhi", " New York", " Boston"])
     session = Session(lm, fits, "The night train stops at")
     assert [trap for trap in session.traps() if trap.kind == "greedy_trap"] == []
-
-
-def test_a_run_from_elsewhere_and_wrong_numbers_are_refused() -> None:
-    vocabulary = explorer.Vocabulary.from_bytes([b"a"], eos_ids=[1])
-    with pytest.raises(ExplorerError, match="no model"):
-        Session.from_ids(vocabulary, explorer.regex("a+"), [0]).ahead()
-    assert Session.from_ids(vocabulary, explorer.regex("a+"), [0]).traps_ahead() == ()
-    for k in (0, 257, "ten"):
-        with pytest.raises(ExplorerError, match="k is"):
-            Session(hash_model(), None).ahead(k)  # type: ignore[arg-type]
 
 
 def test_a_full_context_has_nothing_ahead() -> None:

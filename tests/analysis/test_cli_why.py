@@ -77,11 +77,6 @@ def test_what_cannot_be_asked_is_an_error(words: tuple[str, ...], message: str) 
         why(*words)
 
 
-def test_a_rejected_prefix_is_explained() -> None:
-    with pytest.raises(ExplorerError, match=r"expects '-' or 0-9; the text writes x"):
-        why(*DIGITS, "--prefix", "1x", "--token", "1")
-
-
 def test_a_saved_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = explorer.load_model("tiny")
     constraint = explorer.regex(r"(Paris|London)\.?")
@@ -142,23 +137,3 @@ def test_an_error_is_json_where_json_is_wanted(capsys: pytest.CaptureFixture[str
     assert "trace.json" in json.loads(capsys.readouterr().out)["error"]["message"]
     with pytest.raises(ExplorerError, match=r"no file or folder 'no/such/tokenizer\.json'"):
         why("--tokenizer", "no/such/tokenizer.json", "--regex", "a", "--token", "a")
-
-
-def test_after_the_end_it_says_what_ended_the_text(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ("--model", "tiny", "--regex", "[ab]*", "--prefix-ids", "69,1")
-    assert why(*words, "--token", "a", "--all") == 1
-    shown = capsys.readouterr().out
-    assert "has already ended, with <|endoftext|> (id 1)" in shown
-    assert "ids: the text has ended" in shown and "at the start" not in shown
-
-
-def test_all_of_a_saved_trace_says_why_there_are_no_probabilities(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    session = explorer.Session(explorer.load_model("tiny"), explorer.regex("[ab]"), "x")
-    path = tmp_path / "trace.json"
-    session.trace.save(path)
-    assert why(str(path), "--step", "0", "--all") == 0
-    assert "There are no probabilities: a saved trace" in capsys.readouterr().out
-    assert why(str(path), "--step", "0", "--all", "--json") == 0
-    assert "saved trace" in json.loads(capsys.readouterr().out)["note"]

@@ -6,15 +6,12 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import cast
 
-import numpy as np
 import pytest
 
 import explorer
-from explorer.analysis.characters.display import half_characters, show_text
+from explorer.analysis.characters.display import show_text
 from explorer.analysis.explaining.explanation import Explanation, History, explain, explain_text
-from explorer.analysis.verdict.background import background_of
 from explorer.errors import ExplorerError
 from explorer.languages.regex.source import reading
 from explorer.tokens.words import DEAD, FREE
@@ -39,20 +36,6 @@ def test_a_shared_lead_byte_is_neutral(dfa: explorer.TokenDFA) -> None:
     assert "expects a or ä; this token writes ö" in why.message
 
 
-def test_half_a_character_says_what_it_can_begin(dfa: explorer.TokenDFA) -> None:
-    assert "<F0><9F>, which begins one of U+1F000 to U+1FFFF" in explain(dfa, 0, 11).prose
-    assert "U+1F000 to U+1FFFF" in half_characters(b"\xf0\x9f")
-    whole = explorer.compile(
-        explorer.regex("ä"), explorer.Vocabulary.from_bytes([b"\xc3", b"\xa4", b"a"], eos_ids=[3])
-    )
-    state = whole.step(0, 0)
-    assert state is not None
-    why = explain(whole, state, 2)
-    assert why.verdict.mid_character
-    assert "expects ä in the middle of a character (<C3> begins one of À to ÿ)" in why.message
-    assert "ends in the middle of a character: <C3> begins one of À to ÿ. The" in why.prose
-
-
 def test_a_dead_end_has_a_word_and_the_place_where_tokens_stop(dfa: explorer.TokenDFA) -> None:
     why = explain(dfa, dfa.start, 2)
     assert why.stage == "dead_end" and why.verdict.dead_end is not None
@@ -71,18 +54,6 @@ def test_a_control_token_after_which_nothing_can_be_written_is_a_dead_end() -> N
     assert why.verdict.dead_end.offset == len(vocab.written([2]))
 
 
-def test_ids_of_the_same_bytes_are_those_of_the_vocabulary(
-    sentencepiece_32k: explorer.Vocabulary,
-) -> None:
-    background = background_of(explorer.compile(explorer.regex("[a-z ]+"), sentencepiece_32k))
-    shared = 0
-    for token, data in enumerate(sentencepiece_32k.tokens[:1500]):
-        if data is not None:
-            assert background.ids_of(token) == sentencepiece_32k.ids_of(data)
-            shared += len(background.ids_of(token)) > 1
-    assert shared > 50
-
-
 def test_without_a_text_a_shortest_one_is_assumed(dfa: explorer.TokenDFA) -> None:
     state = dfa.step(dfa.start, 4)
     assert state is not None
@@ -91,15 +62,6 @@ def test_without_a_text_a_shortest_one_is_assumed(dfa: explorer.TokenDFA) -> Non
     assert "for example after 'a'" in why.message
     given = explain(dfa, state, 4, text="a")
     assert not given.assumed_prefix and "for example" not in given.message
-
-
-def test_a_text_that_leads_elsewhere_is_refused(dfa: explorer.TokenDFA) -> None:
-    with pytest.raises(ExplorerError, match="does not lead to state 0"):
-        explain(dfa, dfa.start, 4, text="a")
-    with pytest.raises(ExplorerError, match="the constraint rejects it"):
-        explain(dfa, dfa.start, 4, text="x")
-    with pytest.raises(ExplorerError, match="no state 77"):
-        explain(dfa, 77, 4)
 
 
 def test_several_tokens_of_text_explain_the_first_that_is_masked(dfa: explorer.TokenDFA) -> None:
@@ -181,36 +143,6 @@ def test_earlier_is_the_last_position_where_it_was_allowed(dfa: explorer.TokenDF
     assert explain(dfa, state, 9, history=History((dfa.start, state), (10,))).earlier is None
 
 
-def test_nearest_prefers_the_likely_where_prefixes_tie() -> None:
-    vocabulary = explorer.Vocabulary.from_bytes([b"ab", b"ac", b"ad", b"x", b"az"], eos_ids=[5])
-    dfa = explorer.compile(explorer.regex("a[bcd]|x"), vocabulary)
-    weights = np.array([0.1, 0.5, 0.2, 0.9, 0.0, 0.0])
-    assert explain(dfa, 0, 4, probabilities=weights).nearest == (1, 2, 0, 3)
-    assert explain(dfa, 0, 4).nearest[-1] == 3
-
-
-def test_an_allowed_token_says_what_it_forces() -> None:
-    vocabulary = explorer.Vocabulary.from_bytes(
-        [b"A", b"p", b"r", b"ri", b"l", b"i", b"u"], eos_ids=[7]
-    )
-    dfa = explorer.compile(explorer.choice(["April", "Aprum"]), vocabulary)
-    found = explain(dfa, dfa.start, 0).completion
-    assert found is not None and found.forced == b"pr"
-    assert found.text == b"April" and found.tokens[-1] == 7
-
-
-def test_a_widening_is_the_smallest_that_works() -> None:
-    vocabulary = explorer.Vocabulary.from_bytes([b"1", b"-", b"x", b"ab", b"]"], eos_ids=[5])
-    dfa = explorer.compile(explorer.regex("[0-9]-[0-9]"), vocabulary)
-    for token, replacement in ((2, "[0-9x]"), (4, "[0-9\\]]"), (3, "(?:[0-9]|ab)")):
-        wide = explain(dfa, dfa.start, token).widening
-        assert wide is not None and wide.replacement == replacement
-        text = (vocabulary.tokens[token] or b"").decode() + "-1"
-        assert re.fullmatch(wide.changed, text) and not re.fullmatch(wide.pattern, text)
-    two = explorer.compile(explorer.regex("1|-"), vocabulary)
-    assert explain(two, two.start, 2).widening is None
-
-
 class _Text(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
@@ -244,11 +176,6 @@ def test_markup_in_tokens_and_patterns_stays_text() -> None:
         if vocabulary.tokens[token]:
             assert show_text(vocabulary.tokens[token] or b"") in words
     assert "<script>b?</script>" in parsed(explain(dfa, dfa.start, 1))[1]
-
-
-def test_the_boxes_end_at_the_byte_that_failed(dfa: explorer.TokenDFA) -> None:
-    markup = explain(dfa, dfa.start, 1)._repr_mimebundle_()["text/html"]
-    assert "&lt;B6&gt;✗" in markup and "&lt;C3&gt;<" in markup
 
 
 def test_a_dictionary_without_searches(dfa: explorer.TokenDFA) -> None:
@@ -294,23 +221,6 @@ def test_a_lone_surrogate_is_no_text() -> None:
     assert explain_text(explorer.regex("."), "\ud800").stage == "constraint"
 
 
-def test_long_texts_are_shown_by_their_ends(tekken_131k: explorer.Vocabulary) -> None:
-    dfa = explorer.compile(explorer.regex("[a-z]*"), tekken_131k)
-    why = explain(dfa, dfa.start, "1", text="x" * 5_000)
-    assert len(why.message) < 400 and "…" in why.message
-
-
-def test_sentinels_have_words_of_their_own(dfa: explorer.TokenDFA) -> None:
-    ended = explain(dfa, explorer.DONE, 4)
-    assert "after the end of the text: the text has already ended." in ended.message
-    assert "has already ended" in explain(dfa, explorer.DONE, END).prose
-    for token in (4, END):
-        left = explain(dfa, DEAD, token)
-        assert "where there is no state: the text has left the constraint." in left.message
-        assert left.prose.startswith("There is no state: the text has left the constraint")
-        assert "at the start" not in left.paragraph
-
-
 def test_the_name_of_a_special_token_is_not_the_token() -> None:
     vocabulary = explorer.Vocabulary.from_file(
         Path(explorer.__file__).parent / "decoding" / "models" / "tiny"
@@ -339,14 +249,3 @@ def test_a_wider_class_is_written_as_a_person_would(leaf: str, more: str, wide: 
     for code in range(0x250):  # What was allowed stays so, and nothing else comes.
         as_before = re.fullmatch(leaf, chr(code))
         assert bool(re.fullmatch(wide, chr(code))) == bool(as_before or chr(code) in more)
-
-
-def test_a_completion_is_plain_text_and_near_tokens_are_shown_once(dfa: explorer.TokenDFA) -> None:
-    allowed = explain(dfa, dfa.start, 4)
-    completion = cast("dict[str, str]", allowed.to_dict()["completion"])
-    assert allowed.completion is not None
-    assert completion["text"].encode() == allowed.completion.text
-    masked = explain(dfa, dfa.start, 5)
-    assert masked.nearest[:2] == (4, 10)  # Two ids of the same bytes.
-    (line,) = [hint for hint in masked.hints if hint.startswith("Near it")]
-    assert line.count("'a'") == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 
 import numpy as np
 import pytest
@@ -11,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import explorer
-from explorer.analysis.characters.kinds import HALF, KINDS, character_kind, kinds_of
+from explorer.analysis.characters.kinds import KINDS, character_kind
 from explorer.analysis.explaining.explanation import explain
 from explorer.analysis.explaining.groups import MOST_GROUPS, MaskReasons, explain_all
-from explorer.analysis.verdict.background import background_of
 from explorer.analysis.verdict.verdict import STAGES
 from explorer.tokens.words import DEAD, FREE
 from tests.analysis.cases import build
@@ -114,15 +112,6 @@ def test_groups_equal_single_explanations_where_control_tokens_are_words(
         state = following
 
 
-def test_a_group_names_the_control_token_that_may_come() -> None:
-    names = {2: "<t>", 3: "</t>"}
-    vocabulary = explorer.Vocabulary((b"a", b"\xff", None, None, None), (4,), special=names)
-    machine = explorer.compile(explorer.token("<t>") + explorer.regex("[0-9]|a"), vocabulary)
-    reasons = [group.reason for group in explain_all(machine, machine.start).groups]
-    assert "expects <t>, offered a letter" in reasons
-    assert "expects <t>, offered half a character" in reasons
-
-
 def test_the_kinds_of_text() -> None:
     def named(text: str) -> str:
         return KINDS[character_kind(text)]
@@ -133,52 +122,6 @@ def test_the_kinds_of_text() -> None:
     assert named("“") == "a quote" and named("]") == "a bracket" and named("-") == "punctuation"
     assert named("🙂") == "a symbol" and named("\u0301") == "a combining mark"
     assert named("\x00") == "a control character"
-
-
-def test_each_byte_has_the_kind_of_its_character() -> None:
-    tokens = ["aä🙂1".encode(), b"\xa4x", b"\xf0\x9f", b"\xc3(", b"\xed\xa0\x80"]
-    vocabulary = explorer.Vocabulary.from_bytes(tokens, eos_ids=[9])
-    background = background_of(explorer.compile(explorer.regex("a|ä|.*"), vocabulary))
-    kinds = kinds_of(background.trie)
-    for token, data in enumerate(tokens):
-        word = np.full(len(data), background.word_of[token], np.int32)
-        found = kinds.at(word, np.arange(len(data), dtype=np.int32)).tolist()
-        wanted: list[int] = []
-        text = data.decode(errors="surrogateescape")
-        for character in text:
-            half = 0xDC80 <= ord(character) <= 0xDCFF
-            size = 1 if half else len(character.encode())
-            wanted += [HALF if half else character_kind(character)] * size
-        assert found == wanted, data
-
-
-def test_a_summary_reads_well() -> None:
-    vocabulary = explorer.Vocabulary.from_bytes(
-        [b"1", b"2", b"-", b"a", b" the", "ö".encode(), b"\xc3"], eos_ids=[7]
-    )
-    dfa = explorer.compile(explorer.regex("[0-9]-[0-9]"), vocabulary)
-    state = dfa.step(dfa.start, 0)
-    assert state is not None
-    reasons = explain_all(dfa, state, np.array([0.1, 0.0, 0.2, 0.4, 0.1, 0.14, 0.01, 0.05]))
-    assert str(reasons).splitlines()[:2] == [
-        "1 of 8 ids are allowed, with 20% of the model's probability",
-        "54% of the model's probability (2 ids): expects '-', offered a letter",
-    ]
-    assert reasons.groups[0].examples == (3, 5)
-
-
-def test_the_rest_of_a_character_is_named() -> None:
-    vocabulary = explorer.Vocabulary.from_bytes(
-        [b"\xc3", b"\xa4", b"\xb6", b"a", b"\xa4x"], eos_ids=[5]
-    )
-    dfa = explorer.compile(explorer.regex("ä"), vocabulary)
-    state = dfa.step(dfa.start, 0)
-    assert state is not None
-    reasons = explain_all(dfa, state)
-    said = {(group.expected, group.offered): group.count for group in reasons.groups}
-    assert said["the rest of <C3>: ä", "half a character"] == 2
-    assert said["the rest of <C3>: ä", "a letter"] == 1
-    assert said["only the end of text", "a letter"] == 1
 
 
 def test_a_real_vocabulary_adds_up(tekken_131k: explorer.Vocabulary) -> None:
@@ -195,29 +138,3 @@ def test_a_real_vocabulary_adds_up(tekken_131k: explorer.Vocabulary) -> None:
             one = explain(dfa, state, token)
             assert STAGES[reasons.stage[token]] == one.stage
             assert reasons.offset[token] == (-1 if one.byte_offset is None else one.byte_offset)
-
-
-def test_groups_use_the_words_of_the_message() -> None:
-    vocabulary = explorer.Vocabulary.from_bytes(
-        [b"1", b"a", b"1a", "ä".encode(), "ö".encode()], eos_ids=[5]
-    )
-    for pattern in ("[0-9]*", "[0-9]?", "ä?", "[0-9]"):
-        dfa = explorer.compile(explorer.regex(pattern), vocabulary)
-        reasons = explain_all(dfa, dfa.start)
-        for token in range(5):
-            one = explain(dfa, dfa.start, token)
-            if one.stage == "constraint":
-                group = reasons.groups[reasons.group[token]]
-                assert f"expects {group.expected}; " in one.message
-                # The text may end where what was read of it is a word.
-                ends = re.fullmatch(pattern, one.verdict.read.decode(errors="ignore")) is not None
-                assert ("the end of text" in group.expected) == ends
-
-
-def test_groups_of_sentinels() -> None:
-    vocabulary = explorer.Vocabulary.from_bytes([b"1", b"a", b"-"], eos_ids=[3])
-    dfa = explorer.compile(explorer.regex("1"), vocabulary)
-    assert str(explain_all(dfa, explorer.DONE)).endswith("\n3 ids: the text has ended")
-    left = explain_all(dfa, -1)
-    assert left.groups[0].reason == "no text of the constraint begins like this"
-    assert left.groups[0].count == 3 and left.num_allowed == 0

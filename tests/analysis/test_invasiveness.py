@@ -6,7 +6,6 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -174,21 +173,6 @@ def test_a_scheme_that_forbids_a_bridge_breaks_the_law() -> None:
     assert all(pair.parted == pair.violation for pair in broken)
 
 
-def test_masking_at_every_step_spreads_one_number_over_fewer_tokens() -> None:
-    """Why runs with the same numbers take the model's own choice first: masking does not."""
-    lm = HashModel(VOCABULARY, scale=1.0)
-    constraint = regex("(foo|x)*(d|no)")
-    found = 0
-    for seed, pair in enumerate(
-        invasiveness(lm, "", constraint, sampler=Sampler(1.0), seeds=40, max_tokens=8)
-    ):
-        assert pair.violation is None
-        ids = Session(lm, constraint, sampler=Sampler(1.0), seed=seed).run(8).ids
-        masked = replace(pair.constrained, tokens=ids)
-        found += replace(pair, constrained=masked).violation is not None
-    assert found > 3
-
-
 # --- the model's own choice first ---------------------------------------------------------------
 
 
@@ -259,16 +243,6 @@ def test_the_tokens_of_a_text_are_the_likeliest_that_agree_with_it(text: str, pr
     found = retokenize(lm, prompt, text)
     assert list(found.tokens) == expected and b"".join(found.pieces) == text.encode()
     assert found.perplexity >= 1
-
-
-def test_a_models_own_tokens_are_likelier_than_other_ones() -> None:
-    lm = explorer.load_model("tiny")
-    prompt, text = "Q: Give me a person as a JSON object.\nA: ", '{"name": "Ada", "age": 36}'
-    own = retokenize(lm, prompt, text)
-    letters = [lm.vocabulary.ids_of(bytes([byte]))[0] for byte in text.encode()]
-    given_ids = explorer.probability(lm, prompt, letters)
-    assert sum(own.log_probs) > given_ids.log_prob
-    assert retokenize(lm, prompt, "").tokens == ()
 
 
 # --- the table ----------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import explorer
-from explorer.analysis import Explanation, explain, explain_all, explain_trace, machine_traps
+from explorer.analysis import Explanation, explain, explain_all, machine_traps
 from explorer.automata.machine import ByteMachine
 from explorer.budget import Budget
 from explorer.errors import BudgetExceeded, ExplorerError
@@ -145,18 +145,6 @@ def test_a_session_over_a_lazy_machine_says_why() -> None:
             assert words(ours.explain(token, k)) == words(theirs.explain(token, k))
         assert str(ours.reasons(k)) == str(theirs.reasons(k))
     assert [trap.kind for trap in ours.traps()][-1] == "visited_only"
-
-
-def test_a_trace_of_a_lazy_machine_is_explained_with_the_closed_form() -> None:
-    """The numbers of its states are its own; the tokens lead to the same places."""
-    constraint = explorer.regex("(foo)+d, (yes|no)")
-    lazy = explorer.compile(constraint, HALF, lazy=True)
-    lazy.step(lazy.start, 4)  # Now the numbers differ from those of a run.
-    session = explorer.Session.from_ids(HALF, lazy, [0, 1, 4, 9, 7])
-    closed = explorer.compile(constraint, HALF)
-    for k in range(5):
-        wanted = words(session.explain(8, k))
-        assert words(explain_trace(closed, session.trace, 8, k)) == wanted
 
 
 def test_searches_keep_to_their_budget() -> None:

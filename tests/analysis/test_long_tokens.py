@@ -12,7 +12,6 @@ from explorer.analysis import explain
 from explorer.analysis.verdict.background import SortedTokens, common_length
 from explorer.automata.machine import Int32
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.walks.failing import MOST_PLACES, writable_bytes
 from explorer.tokens.walks.trie import trie_of
 from tests.evidence import few
 
@@ -54,23 +53,6 @@ def test_a_token_of_210_000_bytes_is_explained(lazy: bool) -> None:
     # Both bytes are tokens, so whatever the machine reads can be written.
     assert explain(explained, explained.start, 2).verdict.writable == b"ab"
     assert explain(explained, explained.start, 3).verdict.writable == b"b"
-
-
-def test_where_writable_bytes_gives_up() -> None:
-    """1 + 2 + … + n places are before the bytes of n letters, where each number has a token."""
-    most = 0
-    while (most + 1) * (most + 2) // 2 <= MOST_PLACES:
-        most += 1
-    large = machine(*(b"a" * n for n in range(1, most + 3)))
-    assert large.byte_machine is not None
-    for n, written in ((1, b"a"), (most, b"a"), (most + 1, None)):
-        assert written == writable_bytes(
-            trie_of(large.vocabulary, None),
-            large.byte_machine,
-            lambda states: np.ones(len(states), np.bool_),
-            large.byte_machine.start,
-            b"a" * n,
-        )
 
 
 def test_the_nearest_tokens_are_those_of_every_prefix() -> None:

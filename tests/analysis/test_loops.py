@@ -134,14 +134,6 @@ def test_the_remedy_for_white_space_is_true_of_any_pattern() -> None:
     assert loops(read(explorer.regex("(?s).{0,200}"), text)) == []
 
 
-def test_no_white_space_is_left_where_it_is_forbidden() -> None:
-    (trap,) = loops(read(schema(), '{"name":' + " " * 40))
-    assert 'whitespace="compact"' in trap.remedy
-    compact = explorer.json_schema(SCHEMA)
-    session = Session.from_ids(vocabulary(), compact, vocabulary().encode('{"name":  ') or ())
-    assert session.text == '{"name":' and session.rejection is not None
-
-
 @pytest.mark.parametrize(
     ("pattern", "text", "what"),
     [
@@ -190,10 +182,3 @@ def test_a_grammar_and_members_without_end() -> None:
     rule = 'root ::= "{" pair ("," pair)* "}"\npair ::= "\\"" [a-z]+ "\\":" [0-9]'
     found = loops(read(explorer.grammar(rule), "{" + '"a":1,' * 40))
     assert [trap.evidence["what"] for trap in found] == ["object"]
-
-
-def test_the_traps_around_the_run_come_first() -> None:
-    session = read(explorer.regex(r"a\s*b[0-9]*c\{\s*1\}"), "a b1c{ ")
-    kinds = [(trap.kind, trap.evidence["text"]) for trap in session.traps()]
-    assert kinds[0] == ("whitespace_loop", b"a b1c{") or kinds[0][1] != b"a", kinds
-    assert session.traps()[0].state == session.state

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, cast
 
-import numpy as np
 import pytest
 
 import explorer
-from explorer.analysis.explaining.explanation import explain
 from explorer.analysis.explaining.step import (
     explain_recorded,
     explain_step,
@@ -126,23 +123,6 @@ def test_a_record_keeps_empty_tokens_and_what_the_budget_removed(tmp_path: Path)
     assert "token budget" not in explain_recorded(trace, 1, 1).message
 
 
-@pytest.mark.parametrize("token", [None, 1.5, [1], b"a", True])
-def test_a_token_of_another_type_is_our_own_error(token: object) -> None:
-    run: Any = explorer.Session.from_ids(VOCABULARY, explorer.regex(PATTERN), [0])
-    with pytest.raises(ExplorerError, match="Give"):
-        run.explain(token)
-    for position in ("1", 0.5, True):
-        with pytest.raises(ExplorerError, match=r"position is .* not a whole number"):
-            run.explain(0, position)
-        with pytest.raises(ExplorerError, match=r"position is .* not a whole number"):
-            run.reasons(position)
-    with pytest.raises(ExplorerError, match="text is 7"):
-        explain(run.machine, 0, 0, text=cast("str", 7))
-    with pytest.raises(ExplorerError, match=r"state is .* not a whole number"):
-        explain(run.machine, cast("int", "0"), 0)
-    assert run.explain(np.int64(1), np.int32(0)).allowed
-
-
 def test_a_run_from_elsewhere_explains_its_finding() -> None:
     run = explorer.Session.from_ids(VOCABULARY, explorer.regex(PATTERN), [0, 1, 5, 4])
     assert run.rejection is not None
@@ -172,14 +152,6 @@ def test_padded_logits_are_beyond_the_vocabulary() -> None:
     assert explain_step(run, 9).stage == "beyond_vocabulary"
 
 
-def test_probabilities_of_a_model_are_those_of_its_logits() -> None:
-    run = session(explorer.Sampler())
-    found = explain_step(run, "c")
-    assert found.probabilities is not None
-    wanted = run.logits(0).double().softmax(-1).numpy()
-    assert np.allclose(found.probabilities, wanted)
-
-
 def test_the_first_token_of_a_text_that_the_session_refuses_is_explained() -> None:
     run = session(explorer.Sampler(temperature=0.0), max_tokens=4)
     # "abc" are 'ab' and 'c'; each token before counts: a, b, -, EOS fit, a, b, c, -, EOS do not.
@@ -198,22 +170,6 @@ def test_the_first_token_of_a_text_that_the_session_refuses_is_explained() -> No
     # The first token may be too much already.
     none = explain_step(session(explorer.Sampler(), max_tokens=3, constraint="a-|c{4}-"), "cc")
     assert none.asked == (2, 2) and none.index == 0 and none.over_budget is not None
-
-
-def test_after_the_end_the_text_is_said_to_have_ended(tmp_path: Path) -> None:
-    run = explorer.Session.from_ids(VOCABULARY, explorer.regex("[ab]*"), [0, 7])
-    found = explain_step(run, "a")
-    assert found.stage == "constraint" and found.verdict.ended_by == 7
-    assert found.message == (
-        "'a' (id 0) is masked after the end of the text: the text has already ended, "
-        "with <eos> (id 7)."
-    )
-    assert "has already ended, with <eos> (id 7)" in found.paragraph
-    (group, *_) = reasons_at(run).groups
-    assert group.reason == "the text has ended" and group.count == 7
-    run.trace.save(tmp_path / "t.json")
-    recorded = explain_recorded(explorer.Trace.load(tmp_path / "t.json"), 0, 2)
-    assert recorded.message == found.message
 
 
 def test_the_traps_of_a_session_hold_those_of_its_constraint_once() -> None:

@@ -10,7 +10,6 @@ import pytest
 import explorer
 from explorer.analysis import explain, explain_all
 from explorer.analysis.verdict.background import DISCOVERED
-from explorer.cli import main
 from explorer.errors import BudgetExceeded
 from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary
@@ -74,12 +73,6 @@ def test_the_page_says_so_too(machine: TokenMachine) -> None:
         assert packet["stopped"] and LIMIT in str(packet["stopped"])
         assert packet["after"] is None and packet["completion"] is None
         assert not packet["nowhere"]  # It is not known that it stays masked.
-
-
-def test_the_command_line_says_so_too(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["--model", "tiny", "--lazy", "--regex", HUGE, "--prefix", "ab", "--token", "z"]
-    assert main(["why", *words]) == 1
-    assert NEVER in capsys.readouterr().out
 
 
 @pytest.mark.long

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
 
 import pytest
 
 import explorer
-from explorer import Session, Trace, Vocabulary, gen, literal, regex, template
-from explorer.alphabet import letter
-from explorer.analysis import explain_all, machine_traps
-from explorer.analysis.explaining.step import explain_recorded
+from explorer import Vocabulary, gen, literal, regex, template
+from explorer.analysis import explain_all
 from explorer.analysis.verdict.verdict import STAGES
 from explorer.tokens.machine import TokenMachine
 
@@ -82,22 +79,6 @@ def test_reasons_of_all_tokens_agree_with_those_of_one(lazy: bool) -> None:
             assert STAGES[reasons.stage[token]] == why.stage
 
 
-def test_a_record_is_explained_as_its_machine_is(tmp_path: Path) -> None:
-    session = Session.from_ids(VOCABULARY, SUMMARY, IDS)
-    assert session.trace.text == "Summary:\n* a\n* ab"
-    session.trace.save(tmp_path / "run.json")
-    trace = Trace.load(tmp_path / "run.json")
-    assert [step.token for step in trace.steps] == IDS
-    for token in (0, 2, 10):
-        why = explain_recorded(trace, token, 3)
-        assert why.stage == session.explain(token, position=3).stage
-    assert "allowed" in explain_recorded(trace, 2, 4).message
-
-
-def test_traps_of_a_machine_over_tokens() -> None:
-    assert list(machine_traps(explorer.compile(SUMMARY, VOCABULARY))) is not None
-
-
 def test_a_made_up_text_leads_to_the_state() -> None:
     machine = explorer.compile(SUMMARY, VOCABULARY)
     state = after(machine, *IDS[:4])
@@ -138,16 +119,6 @@ def test_the_limit_on_tokens_that_masks_a_token_is_named(
     assert why.allowed == (token in (4, 9))
 
 
-def test_a_record_names_the_limit_too(tmp_path: Path) -> None:
-    session = Session.from_ids(SHORT, LIMITED, [3, 0, 1, 3, 6, 8, 7])
-    session.trace.save(tmp_path / "run.json")
-    trace = Trace.load(tmp_path / "run.json")
-    for token, known in ((0, 3), (8, 3)):
-        why = explain_recorded(trace, token, known)
-        assert why.message.endswith("Part `line` may take at most 2 tokens.")
-        assert why.prose == session.explain(token, position=known).prose
-
-
 def test_a_text_with_control_tokens_is_judged_as_it_is_accepted() -> None:
     vocab = explorer.Vocabulary(
         (b"a", b"b", None, None, None), (4,), special={2: "<think>", 3: "</think>"}
@@ -167,18 +138,3 @@ def test_a_text_with_control_tokens_is_judged_as_it_is_accepted() -> None:
     wrong = explorer.explain_text(asked, vocab.written([2, 0, 3, 1, 2]))
     assert wrong.char_offset == 2 and "; the text writes <think>." in wrong.prose
     assert wrong.prose.startswith("It starts well: <think>'a'</think>'b'. ")
-
-
-def test_a_control_token_that_must_come_is_named() -> None:
-    asked = explorer.literal("é") + explorer.token("<|user|>") + "b"
-    why = explorer.explain_text(asked, "éb")
-    assert why.prose.startswith(
-        "It starts well: 'é'. After that only <|user|> may come; the text writes b."
-    )
-    assert "then expects only <|user|>; the text writes b" in why.message
-    assert "It still needs <|user|>." in explorer.explain_text(asked, "é").prose
-    either = asked | explorer.literal("é")
-    assert "only <|user|> or the end of text may come" in explorer.explain_text(either, "éb").prose
-    half = explorer.explain_text(asked, b"\xc3" + letter("<|user|>", 1))
-    assert half.char_offset == 0 and half.byte_offset == 1
-    assert half.prose.startswith("Here the constraint expects é; the text writes <|user|>.")

@@ -14,11 +14,9 @@ from hypothesis import strategies as st
 import explorer
 from explorer.analysis.traps import Trap, machine_traps, prompt_traps, session_traps
 from explorer.analysis.traps.of_machine import _components
-from explorer.analysis.traps.of_run import _avoidable
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded
 from explorer.tokens.lazy import LazyMachine
-from explorer.tokens.walks.failing import run as failing_run
 from tests.analysis.table_model import Rule, TableModel
 from tests.evidence import calls_of, examples
 
@@ -131,31 +129,11 @@ def test_a_token_liked_for_another_reason() -> None:
     )
 
 
-def test_whether_a_state_can_be_avoided() -> None:
-    dfa = explorer.regex("ab(c|d)|x").dfa
-    after = [int(q) for q in failing_run(dfa, dfa.start, b"abc")]
-    assert _avoidable(dfa, after[0], after[1]) and _avoidable(dfa, after[0], after[2])
-    assert not _avoidable(dfa, after[1], after[2]) and not _avoidable(dfa, after[1], after[1])
-    assert not _avoidable(dfa, after[2], after[3])
-
-
 def test_complete_texts_that_never_end() -> None:
     (trap,) = run("x+", lambda _: {"x": 0.999})
     assert trap.kind == "unlikely_end"
     assert run("x+", lambda _: {"x": 0.9, "": 0.05}) == []
     assert run("x{8}", lambda text: {"x": 0.999} if len(text) < 8 else {"": 0.9}) == []
-
-
-def test_the_tiny_model_falls_into_its_greedy_trap() -> None:
-    model = explorer.load_model("tiny")
-    session = explorer.Session(
-        model, explorer.choice([" New York", " Boston"]), "The night train stops at"
-    )
-    session.run()
-    dfa = session.machine
-    traps = session_traps(dfa, session.trace)
-    (trap,) = [trap for trap in traps if trap.kind == "greedy_trap"]
-    assert "' New' was likely" in trap.message and trap.position == 0
 
 
 def test_the_trap_of_the_lesson_is_found() -> None:
@@ -198,13 +176,6 @@ def test_components_equal_mutual_reachability(edges: list[list[int]]) -> None:
         if a in reach[a]
     }
     assert {tuple(members) for members in _components(edges)} == wanted
-
-
-@pytest.mark.parametrize("pattern", ["a*", r"\s*x"])
-def test_traps_cost_no_more_than_a_pass_on_a_real_vocabulary(
-    pattern: str, tekken_131k: explorer.Vocabulary
-) -> None:
-    assert machine_traps(explorer.compile(explorer.regex(pattern), tekken_131k))
 
 
 def test_a_choice_is_one_however_it_is_written(tekken_131k: explorer.Vocabulary) -> None:

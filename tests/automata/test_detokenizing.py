@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import explorer
-from explorer.alphabet import byte_label, label_byte, label_token, readable, token_label
+from explorer.alphabet import byte_label, readable, token_label
 from explorer.automata.interchange.openfst import fst_from_arrays
 from explorer.errors import VocabularyError
 from tests.evidence import examples
@@ -98,18 +98,6 @@ def test_a_backslash_is_doubled_only_where_it_would_be_read_as_an_escape() -> No
 def test_readable_tells_tokens_apart(a: bytes, b: bytes) -> None:
     assert (readable(a) == readable(b)) == (a == b)
     assert " " not in readable(a) and readable(a).isprintable()
-
-
-def test_labels_are_inverse() -> None:
-    assert all(label_byte(byte_label(b)) == b and byte_label(b) > 0 for b in range(256))
-    assert all(label_token(token_label(t)) == t and token_label(t) > 0 for t in range(300))
-
-
-def test_a_real_vocabulary_is_built_whole(tekken_131k: explorer.Vocabulary) -> None:
-    fst = explorer.detokenizing_fst(tekken_131k)
-    texts = {data for data in tekken_131k.tokens if data is not None}
-    prefixes = {data[:k] for data in texts for k in range(len(data))}
-    assert fst.num_states() == len(prefixes)
 
 
 def test_names_never_collide() -> None:

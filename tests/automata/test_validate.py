@@ -18,7 +18,7 @@ from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ConstraintError, DamagedFile, ExplorerError
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from tests.evidence import examples
-from tests.optional import interegular, interegular_fsm
+from tests.optional import interegular_fsm
 from tests.patterns import patterns
 
 GIVEN = explorer.regex("(foo)+d").dfa
@@ -176,8 +176,3 @@ def test_an_fsm_that_names_what_it_does_not_have(changes: dict[str, Any]) -> Non
     assert explorer.Constraint.from_fsm(_fsm()).accepts("a")
     with pytest.raises(ConstraintError):
         explorer.Constraint.from_fsm(_fsm(**changes))
-
-
-def test_both_bridges_still_read_what_they_did() -> None:
-    pattern = interegular.parse_pattern("[a-c]x?").to_fsm()
-    assert explorer.Constraint.from_fsm(pattern).equivalent(explorer.regex("[a-c]x?"))

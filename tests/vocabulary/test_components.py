@@ -19,7 +19,7 @@ from tokenizers import (
 from transformers import PreTrainedTokenizerFast
 
 from explorer.errors import UnsupportedTokenizer, VocabularyError
-from explorer.vocabulary import Vocabulary, prove
+from explorer.vocabulary import Vocabulary
 from explorer.vocabulary.tokenizer.byte_alphabet import CHAR_OF
 from tests.vocabulary.tokenizers_by_hand import byte_level, id_of, llama_style, spelled
 
@@ -31,11 +31,6 @@ def test_byte_level_spells_any_text(text: str) -> None:
     assert spelled(_PLAIN, text) == text.encode()
     expected = text if text.startswith(" ") or not text else f" {text}"
     assert spelled(_PREFIXED, text) == expected.encode()
-
-
-def test_byte_level_prefix_is_noted() -> None:
-    assert any("dummy prefix" in note for note in _PREFIXED.notes)
-    assert not any("dummy prefix" in note for note in _PLAIN.notes)
 
 
 def test_a_special_token_s_name_in_text_is_text() -> None:
@@ -341,11 +336,6 @@ def test_byte_level_as_a_normalizer() -> None:
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex("Ġ"), "merged_with_next")
     vocab = Vocabulary.from_tokenizer(tokenizer)
     assert spelled(vocab, "e\u0301 ab") == "é ab".encode()
-
-
-def test_proof_is_public() -> None:
-    result = prove(_PLAIN.tokens, _PLAIN._encoder, ["ab", " ab"])  # pyright: ignore[reportArgumentType]
-    assert result.exact == ("ab", " ab") and not result.unwritable and not result.skipped
 
 
 _PLAIN = Vocabulary.from_tokenizer(byte_level())

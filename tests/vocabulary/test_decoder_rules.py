@@ -12,8 +12,7 @@ from tokenizers import (
     decoders,
 )
 
-from explorer.vocabulary.tokenizer.byte_alphabet import piece_bytes
-from explorer.vocabulary.tokenizer.decoder import clean_up, piece_reader
+from explorer.vocabulary.tokenizer.decoder import piece_reader
 
 # --- the decoder's rules against the library's decoders ---------------------------------------
 
@@ -49,9 +48,3 @@ def test_pieces_together_are_what_the_library_decodes(decoder: Any, pieces: list
         assert "\ufffd" in theirs
     else:
         assert text.removeprefix(" ") == theirs
-
-
-def test_clean_up_sees_one_piece() -> None:
-    assert clean_up(" .") == "."
-    assert clean_up(" a . n't") == " a. n't".replace(" n't", "n't")
-    assert piece_bytes("Ġé b") == "Ġé b".encode()

@@ -280,8 +280,3 @@ def test_copies_through_pickle_encode(further: Path, name: str) -> None:
     vocab = Vocabulary.from_file(further / name)
     copy = pickle.loads(pickle.dumps(vocab))
     assert copy == vocab and copy.encode("two  words, é") == vocab.encode("two  words, é")
-
-
-def test_a_copy_of_tekken_encodes(tekken: Vocabulary) -> None:
-    copy = pickle.loads(pickle.dumps(tekken))
-    assert copy == tekken and copy.encode("two  words, é") == tekken.encode("two  words, é")

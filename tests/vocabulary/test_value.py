@@ -30,14 +30,6 @@ def test_entry_at_an_end_of_text_is_only_its_name() -> None:
     assert vocab.special[1] == "</s>"
 
 
-def test_empty_bytes_are_not_text() -> None:
-    assert Vocabulary.from_bytes([b"", b"a"], eos_ids=[2]).tokens == (None, b"a", None)
-
-
-def test_ends_of_text_are_sorted_and_different() -> None:
-    assert Vocabulary.from_bytes([b"a"], eos_ids=[4, 1, 4]).eos_ids == (1, 4)
-
-
 def test_ids_of_gives_every_id_with_these_bytes() -> None:
     vocab = Vocabulary.from_bytes([b" ", b"a", b" ", None, b"\xf0\x9f"], eos_ids=[5])
     assert vocab.ids_of(b" ") == (0, 2)
@@ -81,18 +73,6 @@ def test_with_width_takes_ids_and_ends_away() -> None:
             vocab.with_width(width)
 
 
-def test_it_is_frozen() -> None:
-    vocab = Vocabulary.from_bytes(FOOD, eos_ids=[5])
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        vocab.tokens = ()  # pyright: ignore[reportAttributeAccessIssue]
-    with pytest.raises(TypeError):
-        vocab.special[0] = "x"  # pyright: ignore[reportIndexIssue]
-
-
-def test_encode_is_none_without_a_tokenizer() -> None:
-    assert Vocabulary.from_bytes(FOOD, eos_ids=[5]).encode("food") is None
-
-
 def test_empty_tokens_are_kept_apart_from_what_is_not_text() -> None:
     vocab = Vocabulary.from_bytes([b"a", b"", None, b""], eos_ids=[4])
     assert vocab.empty_ids == {1, 3} and vocab.tokens == (b"a", None, None, None, None)
@@ -105,22 +85,6 @@ def test_empty_tokens_are_kept_apart_from_what_is_not_text() -> None:
     for wrong in (0, 1, 7, -1):
         with pytest.raises(VocabularyError, match="cannot be empty"):
             Vocabulary((b"a", None), (1,), empty_ids=frozenset([wrong]))
-
-
-def test_bytes_are_no_list_of_ends() -> None:
-    with pytest.raises(VocabularyError, match="The end of text b'a' is not a token id") as caught:
-        Vocabulary.from_bytes([b"x"] * 200, eos_ids=b"a")
-    assert "eos_ids=" in caught.value.remedy
-    with pytest.raises(VocabularyError, match="'1'"):
-        Vocabulary.from_bytes(FOOD, eos_ids="1")  # pyright: ignore[reportArgumentType]
-    assert Vocabulary.from_bytes(FOOD, eos_ids=5).eos_ids == (5,)  # pyright: ignore[reportArgumentType]
-
-
-@pytest.mark.parametrize("tokens", [None, 3, "ab", b"ab"], ids=repr)
-def test_tokens_that_are_no_list(tokens: object) -> None:
-    with pytest.raises(VocabularyError, match="tokens is "):
-        Vocabulary(tokens=tokens, eos_ids=(1,))  # pyright: ignore[reportArgumentType]
-    assert Vocabulary([b"a", None], (1,)).tokens == (b"a", None)  # pyright: ignore[reportArgumentType]
 
 
 def test_a_copy_through_pickle_encodes_and_carries_no_caches() -> None:

@@ -7,7 +7,6 @@ import pickle
 from collections.abc import Callable
 from functools import cache
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +19,6 @@ from explorer.automata.machine import NO_ARC, ByteMachine, Dfa
 from explorer.automata.words import accepts
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, EmptyConstraint
-from explorer.tokens.lazy import LazyMachine
 from tests.automata.discovered.beside import differences
 from tests.evidence import examples
 from tests.patterns import patterns
@@ -107,24 +105,6 @@ def test_algebra_over_counters_is_discovered() -> None:
     assert isinstance(machine, Discovered) and isinstance(machine.kind, Paired)
     # After three characters its words are 5,998 more away.
     assert [accepts(machine, b"a" * n) for n in (2, 3, 6000, 6001)] == [True, False, False, True]
-
-
-def test_it_is_compiled_and_walked_beside_the_closed_form() -> None:
-    def constraint() -> explorer.Constraint:
-        return explorer.regex("(?:ab?|é){2,300}") & explorer.regex("(?:a|b|é){0,201}b")
-
-    vocab = explorer.Vocabulary.from_bytes([b"a", b"ab", b"b", "é".encode(), b"\xc3"], eos_ids=[5])
-    closed = explorer.compile(constraint(), vocab)
-    lazy = explorer.compile(constraint(), vocab, lazy=True)
-    assert isinstance(lazy, LazyMachine) and isinstance(constraint().discover(Meter()), Discovered)
-    pairs = [(closed.start, lazy.start)]
-    for ours, theirs in pairs:
-        assert np.array_equal(closed.mask(ours), lazy.mask(theirs))
-        for token in np.flatnonzero(closed.allowed(ours)).tolist():
-            a, b = closed.step(ours, token), lazy.step(theirs, token)
-            assert a is not None and b is not None
-            if a >= 0 and len(pairs) < 60:
-                pairs.append((a, b))
 
 
 def test_a_machine_that_travelled_goes_on_from_any_state() -> None:

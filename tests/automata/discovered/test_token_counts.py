@@ -122,24 +122,6 @@ def test_a_large_part_with_many_tokens_begins_at_once() -> None:
     assert machine.is_final(state)
 
 
-@pytest.mark.parametrize("shape", ["turn", "stop", "some"])
-def test_reasons_are_those_of_the_table(shape: str) -> None:
-    table = explorer.compile(SHAPES[shape], FEW, lazy=False)
-    lazy = explorer.compile(SHAPES[shape], FEW, lazy=True)
-    here, there = table.start, lazy.start
-    text = b""
-    for _ in range(6):
-        for token in range(len(FEW)):
-            one = explorer.explain(table, here, token, text=text)
-            other = explorer.explain(lazy, there, token, text=text)
-            assert one.message == other.message
-        token = int(np.flatnonzero(table.allowed(here))[0])
-        after, met = table.step(here, token), lazy.step(there, token)
-        if after is None or met is None or after < 0:
-            return
-        here, there, text = after, met, text + (FEW.tokens[token] or b"")
-
-
 @pytest.mark.parametrize(
     "constraint",
     [
@@ -153,15 +135,3 @@ def test_what_is_written_out_all_the_same_says_so(constraint: explorer.Constrain
     assert report.byte_machine == "closed"
     assert "written out as a whole, though lazy=True" in report.warnings[0]
     assert explorer.compile(constraint, FEW, lazy=False).report.warnings == ()
-
-
-def test_a_session_ends_within_the_limit() -> None:
-    lm = explorer.load_model("tiny")
-    schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
-    constraint = template("{x};", x=gen(json_schema=schema, max_tokens=12))
-    machine = explorer.compile(constraint, lm.vocabulary, lazy=True)
-    session = explorer.Session(
-        lm, machine, prompt="It is ", sampler=explorer.Sampler(temperature=1.0)
-    )
-    session.run(max_tokens=40)
-    assert constraint.accepts(session.trace.text) and len(session.trace.steps) <= 14
