@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import numpy as np
 import pytest
 
-import widgets
 from explorer.analysis.session import Session
 from explorer.decoding.models.load import load_model
 from explorer.decoding.sampling.sampler import Sampler
@@ -16,7 +14,6 @@ from explorer.errors import ExplorerError
 from explorer.languages.constraint import regex
 from tests.widgets.page import Page
 from widgets import Explorer
-from widgets.cursor import Cursor
 from widgets.lessons.invasive import scheme_texts
 from widgets.toy import EOS, ToyModel
 from widgets.views.compare import Compare
@@ -33,10 +30,6 @@ def places(page: Page) -> tuple[int, int]:
 @pytest.fixture
 def page() -> Page:
     return Page(Compare(None, regex("(foo)+d"), regex("foo(foo)?")))
-
-
-def test_it_is_exported() -> None:
-    assert widgets.Compare is Compare
 
 
 def test_each_line_takes_its_own_tokens_and_one_that_ended_stays(page: Page) -> None:
@@ -109,30 +102,6 @@ def test_a_side_answers_for_its_own_machine(page: Page) -> None:
     assert [row["id"] for row in rows] == [FOOD]
 
 
-def test_the_same_seed_gives_both_the_same_random_numbers() -> None:
-    lm, rule = load_model("tiny"), regex("[a-z ]{12}")
-    warm = Sampler(temperature=1.0)
-    same = Compare(lm, rule, rule, "Once ", left_sampler=warm, right_sampler=warm, seed=5)
-    same.step(6)
-    assert same.left.session.ids == same.right.session.ids
-    other = Compare(lm, rule, rule, "Once ", left_sampler=warm, seed=5)
-    other.step(6)
-    assert other.left.session.ids == same.left.session.ids
-    greedy = Session(lm, rule, "Once ", sampler=Sampler(temperature=0.0))
-    greedy.run(6)
-    assert other.right.session.ids == greedy.ids
-    assert other.left_sampler["temperature"] == 1.0
-    assert other.right_sampler["temperature"] == 0.0
-
-
-def test_without_a_constraint_on_one_side() -> None:
-    made = Compare(None, None, regex("(foo)+d"))
-    assert (made.left_position["allowed"], made.right_position["allowed"]) == (6, 3)
-    assert made.left_machine == {"key": ""}
-    assert made.left_editor["pattern"] == ""
-    assert made.right_editor["pattern"] == "(foo)+d"
-
-
 def test_other_views_show_a_side() -> None:
     made = Compare(None, regex("(foo)+d"), regex("foo"))
     mask = Mask(cursor=made.left)
@@ -163,14 +132,6 @@ def test_a_step_goes_out_as_what_happened_to_each_line(page: Page) -> None:
     whole = page.ask("line", side="left")["line"]
     assert whole["generation"] == state["left_moved"]["generation"]
     assert [token["id"] for token in whole["strip"]["tokens"]] == [FOO]
-
-
-def test_what_is_not_a_session_or_a_model_is_refused() -> None:
-    odd: list[Any] = [np.zeros((2, 2)), 3]
-    for make in (Cursor, Explorer):
-        for value in odd:
-            with pytest.raises(ExplorerError):
-                make(value)
 
 
 # --- schemes ----------------------------------------------------------------------------------

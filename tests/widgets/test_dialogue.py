@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any, cast
 
 import pytest
 
-from explorer import Constraint, Sampler, Session
+from explorer import Constraint, Session
 from explorer.languages.sources import registry
 from tests.widgets.page import Held, Page
 from widgets.cursor import Cursor
@@ -144,15 +143,6 @@ def test_a_move_from_a_place_that_was_left_moves_nothing(page: Page, name: str) 
     assert (answer["ok"], answer["stale"], answer["quiet"]) == (False, True, True)
     assert (cursor.session, cursor.session.index, cursor.session.ids, cursor.lines) == before
     assert page.ask(name, seen=page.line["generation"], **MOVES[name])["ok"]
-
-
-def test_two_clicks_on_one_sight_are_one_step(page: Page) -> None:
-    seen = page.line["generation"]
-    assert page.ask("step", seen=seen)["ok"]
-    assert page.ask("step", seen=seen)["stale"]
-    assert page.made.session.ids == (FOO,)
-    answer = page.ask("step", seen=page.line["generation"])
-    assert answer["generation"] == page.line["generation"] > seen
 
 
 def test_a_generation_names_one_place_across_lines(page: Page) -> None:
@@ -314,47 +304,3 @@ def test_whatever_ends_the_work_the_page_is_answered(name: str, error: BaseExcep
 def test_an_answer_that_nobody_waits_for_has_no_number(page: Page) -> None:
     page.made._hear(None, {"type": "play", "on": True}, None)
     assert page.made.cursor.playing
-
-
-@pytest.mark.parametrize("move", ["step", "back", "jump", "edit"])
-def test_an_interrupt_inside_a_move_leaves_no_stale_record(move: str) -> None:
-    """Ctrl-C at every line of a move: the next answers of the session all belong to one place."""
-    moves: dict[str, Any] = {
-        "step": lambda session: session.step(),
-        "back": lambda session: session.back(),
-        "jump": lambda session: session.jump(0),
-        "edit": lambda session: session.edit(sampler=Sampler(1.0)),
-    }
-    places = ("_advance", "_move", "edit")
-    line = 0
-    while True:
-        session = Session(ToyModel(), toy_constraint())
-        session.step()
-        _ = session.trace
-        left = line
-
-        def interrupt(frame: Any, event: str, _: object) -> Any:
-            nonlocal left
-            if "/decoding/stepping/" not in frame.f_code.co_filename:
-                return None
-            if event == "line" and frame.f_code.co_name in places:
-                if left == 0:
-                    raise KeyboardInterrupt
-                left -= 1
-            return interrupt
-
-        before = sys.gettrace()
-        sys.settrace(interrupt)
-        try:
-            moves[move](session)
-        except KeyboardInterrupt:
-            pass
-        finally:
-            sys.settrace(before)
-        assert session.trace.text == session.text
-        assert len(session.trace) == session.index
-        assert session.trace.sampler == session.sampler
-        if left > 0:  # It went through.
-            break
-        line += 1
-    assert line > 1

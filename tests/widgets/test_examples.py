@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 import explorer
@@ -61,13 +59,6 @@ def test_an_example_is_written_and_read_back(example: kinds.Preset) -> None:
     value = constraint.parse(trace.text)
     if example.kind == "template":
         assert isinstance(value, dict) and value.keys() == set(constraint.source.names)  # type: ignore[attr-defined]
-
-
-def test_names_are_told_apart_and_the_prompts_belong_to_them() -> None:
-    names = [preset.name for preset in kinds.OFFERED]
-    assert len(set(names)) == len(names)
-    moby_dick = kinds.preset_of("Moby Dick")
-    assert moby_dick is not None and moby_dick.prompt.startswith("Call me Ishmael")
 
 
 def test_the_patterns_by_hand_are_within_the_schema() -> None:
@@ -159,47 +150,3 @@ def test_a_toy_and_a_run_from_elsewhere() -> None:
     assert elsewhere.made.offered["models"] == []
     assert not elsewhere.ask("choose_model", model="tiny")["ok"]
     elsewhere.made.close()
-
-
-def test_from_the_toy_to_another_model_and_on() -> None:
-    page = Page(Explorer())
-    for name, model in (("pitfall: preprocessing", "tiny-sp"), ("countries", "tiny")):
-        one = kinds.preset_of(name)
-        assert one is not None
-        assert page.answer(page.edit(one.text, kind=one.kind, preset=one.name))["ok"]
-        lm = page.made.session.lm
-        assert lm is not None and lm.name == model
-    page.made.close()
-
-
-def test_the_pydantic_character_is_the_schema_in_the_list() -> None:
-    from typing import Annotated, Literal
-
-    from pydantic import BaseModel, Field
-
-    class Character(BaseModel):
-        name: Annotated[str, Field(pattern="^[A-Z][a-z]{2,8}( [A-Z][a-z]{2,8})?$")]
-        house: Literal["Gryffindor", "Hufflepuff", "Ravenclaw", "Slytherin"]
-        year: Annotated[int, Field(ge=1, le=7)]
-        pets: Annotated[list[Literal["owl", "cat", "toad", "rat"]], Field(max_length=2)] = []
-
-    listed = next(
-        one for one in kinds.presets_of("field") if one.name == "Harry Potter (JSON Schema)"
-    )
-    assert explorer.from_type(Character).equivalent(
-        kinds.constraint_of_kind(listed.kind, listed.text)
-    )
-
-
-def test_the_editor_takes_types_and_templates() -> None:
-    lm = explorer.load_model("tiny")
-    page = Page(Explorer(cursor=Cursor(explorer.Session(lm, explorer.regex("a"), "x"))))
-    for name in ("Harry Potter (JSON Schema)", "Harry Potter (template)"):
-        one = next(one for one in kinds.presets_of("field") if one.name == name)
-        assert page.answer(page.edit(one.text, kind=one.kind, preset=one.name))["ok"]
-        editor: Any = page.made.editor
-        assert (editor["kind"], editor["text"]) == (one.kind, one.text)
-        assert page.made.session.prompt == one.prompt
-    answer = page.answer(page.edit('template("a {x", x=regex("b"))', kind="template"))
-    assert not answer["ok"] and answer["error"]["start"] == 12
-    page.made.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import gc
 import json
 import re
 from collections.abc import Iterator
@@ -12,20 +11,16 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from traitlets import TraitError
 
 import explorer
 from explorer.analysis.session import Session
 from explorer.decoding.models.load import load_model
-from explorer.errors import ExplorerError
 from explorer.languages.constraint import regex
 from tests.evidence import few
 from tests.widgets.page import Page
 from widgets import kinds
 from widgets.cursor import Cursor
-from widgets.dialogue.dialogue import error_packet
 from widgets.editing import written_constraint
-from widgets.figures.machines import drawn as drawn_once
 from widgets.figures.packets import decompress
 from widgets.toy import EOS, PATTERN, TOKENS, ToyModel, toy_constraint
 from widgets.views.compare import Compare
@@ -39,25 +34,6 @@ def page() -> Iterator[Page]:
     made = Explorer()
     yield Page(made)
     made.close()
-
-
-def test_every_view_hands_out_the_session_that_says_why() -> None:
-    made = Explorer()
-    told = made.session.explain(FOR)  # As the quickstart says at its end.
-    assert (not told.allowed and "expects" in told.message) or "o" in told.message
-    assert made.session.reasons().groups and isinstance(made.session.traps(), tuple)
-    made.cursor.step()
-    made.cursor.fork()
-    made.cursor.edit(constraint=regex("foo"))
-    both = Compare(None, regex("(foo)+d"), regex("foo"))
-    for session in (
-        made.session, *(line for _, line in made.cursor.lines), both.left.session,
-        both.right.session,
-    ):  # fmt: skip
-        assert type(session) is explorer.Session
-        assert session.explain("foo").token == FOO
-    made.close()
-    both.close()
 
 
 def test_the_toy_is_the_papers() -> None:
@@ -83,22 +59,6 @@ def test_stepping_moves_the_traits(page: Page) -> None:
     assert made.session.ids == (FOO, FOOD)
     page.ask("step")
     assert made.position["finished"]
-
-
-def test_taking_a_masked_token_is_an_error_that_is_shown(page: Page) -> None:
-    answer = page.ask("take", token=OO)
-    assert answer["ok"] is False
-    assert not answer["quiet"]
-    assert "not allowed" in answer["error"]["message"]
-    assert page.made.session.ids == ()
-
-
-def test_an_unknown_message_and_a_broken_one(page: Page) -> None:
-    assert "not known" in page.ask("explode")["error"]["message"]
-    broken = page.ask("take")
-    assert "missing required field `token`" in broken["error"]["message"]
-    assert page.ask("jump", k=99)["ok"] is False
-    assert page.ask("step")["ok"]
 
 
 def test_peek_leaves_the_cursor(page: Page) -> None:
@@ -188,30 +148,6 @@ def test_words_and_machine_are_asked_for_by_name(page: Page) -> None:
     assert len(state) < 20_000
 
 
-def test_presets_compile_and_the_toy_comes_back(page: Page) -> None:
-    for preset in kinds.presets_of("first"):
-        kinds.constraint_of_kind(preset.kind, preset.text)
-    page.ask("step")
-    answer = page.ask("edit", kind="regex", text=PATTERN, prompt="", preset=kinds.TOY)
-    assert answer["ok"]
-    assert page.made.session.ids == ()
-
-
-def test_kinds_register_themselves() -> None:
-    with pytest.raises(ExplorerError, match="not a kind"):
-        kinds.constraint_of_kind("sonnet", "x")
-    assert written_constraint(kinds.constraint_of_kind("choices", "a\nb")) == ("choices", "a\nb")
-
-
-def test_errors_of_others_carry_a_traceback() -> None:
-    try:
-        raise ZeroDivisionError("one")
-    except ZeroDivisionError as error:
-        packet = error_packet(error)
-    assert packet["title"] == "ZeroDivisionError"
-    assert "Traceback" in str(packet["details"])
-
-
 def test_a_shared_cursor_tells_all() -> None:
     cursor = Cursor(Session(ToyModel(), toy_constraint()))
     one, two = Explorer(cursor=cursor), Explorer(cursor=cursor)
@@ -248,24 +184,6 @@ def test_a_still_holds_the_machines_and_the_run(page: Page) -> None:
     assert any("widget-view" in kind for kind in bundle[0])
 
 
-def test_a_still_of_a_machine_with_many_arcs_has_the_arc_of_the_step() -> None:
-    made = Explorer(load_model("tiny", device="cpu"), regex("[a-z]{60}"))
-    dfa = made.session.machine
-    assert isinstance(dfa, explorer.TokenDFA) and not drawn_once.drawn_whole(dfa)
-    made.cursor.run(3)
-    here = made.session.position.char_state
-    made.cursor.step(made.session.allowed().nonzero()[0].tolist()[-1])
-    root = ElementTree.fromstring(made.snapshot().svg)
-    # A chain is as high as its states, however high the machine below it is.
-    heights = [float(node.get("height", "0")) for node in root if node.tag.endswith("svg")]
-    assert len(heights) == 3 and heights[0] < 60 < heights[2]
-    drawn_here = drawn_once.draw_at(dfa, made.trace, len(made.trace))
-    taken = f"q{here}-q{made.session.position.char_state}"
-    assert taken in {edge.id for edge in drawn_here.figures["token_dfa"].edges}
-    assert taken in drawn_here.layouts["token_dfa"].edges
-    made.close()
-
-
 def test_the_construction_has_four_stages(page: Page) -> None:
     pytest.importorskip("pynini")
     stages = page.ask("stages", k=0)["stages"]
@@ -288,22 +206,6 @@ def test_a_page_holds_the_run_and_no_address(page: Page) -> None:
     data = cast("dict[str, Any]", decompress(packed[1]))
     assert [position["k"] for position in data["positions"]] == [0, 1]
     assert set(data["walks"][1]) == {str(token) for token in range(6)}
-
-
-def test_the_size_is_one_of_two() -> None:
-    assert Explorer().size == "normal"
-    assert Explorer(size="projector").size == "projector"
-    with pytest.raises(TraitError):
-        Explorer().size = "huge"
-    with pytest.raises(ExplorerError, match="'normal' or 'projector'"):
-        Explorer(size="huge")
-
-
-def test_what_is_refused_leaves_nothing_behind() -> None:
-    for wrong in (lambda: Explorer("nope"), lambda: Explorer(5), lambda: Compare("nope")):  # type: ignore[arg-type]
-        with pytest.raises(ExplorerError):
-            wrong()
-        gc.collect()  # An error in ending it would be reported here, as a warning, an error.
 
 
 def test_a_toy_of_ones_own_is_stepped_and_explained() -> None:

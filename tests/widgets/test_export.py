@@ -14,7 +14,7 @@ from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import ExplorerError
 from tests.widgets.page import PATIENCE, Page
 from widgets.dialogue.later import Progress
-from widgets.export import page, recorded, taken
+from widgets.export import recorded, taken
 from widgets.figures.packets import decompress
 from widgets.views.explorer import Explorer
 
@@ -95,19 +95,6 @@ def test_what_is_written_is_what_the_page_would_be_told(sampler: Sampler) -> Non
             )
             assert packet == same
     assert data["around"] == [made.page_data.around(trace, k) for k in range(len(trace) + 1)]
-    made.close()
-
-
-def test_the_cursor_stays_where_it_is() -> None:
-    made = Explorer()
-    made.cursor.run(3)
-    made.cursor.jump(1)
-    seen = made.session.generation, made.session.forks
-    data = run_of(page(made.shown))
-    assert len(data["positions"]) == 4
-    assert made.session.index == 1 and made.session.length == 3
-    # A page that has seen this place and asks for its drawing is not told that it is elsewhere.
-    assert (made.session.generation, made.session.forks) == seen
     made.close()
 
 

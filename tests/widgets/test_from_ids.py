@@ -39,13 +39,6 @@ def test_the_finding_stands_in_the_line() -> None:
     page.made.close()
 
 
-def test_a_run_that_is_right_has_no_finding() -> None:
-    page = opened(FOO, FOOD, EOS)
-    assert strip(page)["rejected"] is None
-    assert strip(page)["finished"]
-    page.made.close()
-
-
 def test_probabilities_are_blank_and_masks_are_not() -> None:
     page = opened(FOO, FOO)
     position = page.made.position

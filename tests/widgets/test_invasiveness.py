@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -14,7 +13,7 @@ from explorer import Sampler
 from explorer.analysis.invasiveness import schemes_of
 from explorer.analysis.invasiveness.schemes import TEMPLATES
 from explorer.decoding.models.model import Reading
-from explorer.errors import ContextFull, ExplorerError
+from explorer.errors import ContextFull
 from explorer.tokens.schemes.lookahead import bridges_of
 from explorer.tokens.schemes.terminals import FLAT_OBJECT
 from widgets.cursor import whole_trace
@@ -94,16 +93,6 @@ def test_a_constraint_without_terminals_or_template() -> None:
     picture = made._repr_mimebundle_()
     root = ElementTree.fromstring(picture["image/svg+xml"])
     assert root.get("role") == "img" and "ours: ␣Paris [0.0]" in picture["text/plain"]
-
-
-def test_what_cannot_be_written_is_refused() -> None:
-    wrong: list[tuple[str, dict[str, Any]]] = [
-        ("filters", {"sampler": Sampler(1.0, top_k=3)}), ("seed", {"seed": -1}),
-        ("max_tokens", {"max_tokens": 0}), ("lookahead", {"lookaheads": (-1,)}),
-    ]  # fmt: skip
-    for said, settings in wrong:
-        with pytest.raises(ExplorerError, match=said):
-            scheme_texts(LM, **settings)
 
 
 class NotingModel:

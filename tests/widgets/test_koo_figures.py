@@ -16,10 +16,9 @@ from explorer.automata.textbook.detokenizing import algorithm_one
 from explorer.automata.textbook.steps import subsets_of
 from explorer.automata.tree.layout import lay_out
 from explorer.budget import Meter
-from explorer.errors import ExplorerError
 from explorer.languages.regex import parse
 from explorer.languages.stages.stage import DrawnTransducer
-from widgets.lessons.film import reading_picture, way_through
+from widgets.lessons.film import way_through
 from widgets.lessons.lettered import (
     FIGURE_1,
     FIGURE_2,
@@ -188,19 +187,3 @@ def test_figure_5_is_the_composition() -> None:
     ends = [k for k, state in enumerate(states) if dfa.is_final(state)]
     assert matched(FIGURE_5, acceptor(len(states), rows, ends)) is not None
     assert [bool(dfa.allowed(state)[5]) for state in states] == [k in ends for k in range(4)]
-
-
-def test_a_film_has_a_frame_for_each_arc() -> None:
-    odd = FIGURE_3["an odd number of a to xoxo…x"]
-    shown = reading_picture("aaa", odd, "aaa")
-    assert shown.text.splitlines()[1:] == [
-        "in 0; nothing read, written nothing",
-        "a : x leads to 1; read a, written x",
-        "a : o leads to 0; read aa, written xo",
-        "a : x leads to 1; read aaa, written xox; the text may end here",
-    ]
-    assert shown.svg.count("translate(10") == 4
-    with pytest.raises(ExplorerError, match="no path of at most 16 arcs through 'aa'"):
-        reading_picture("aa", odd, "aa")
-    with pytest.raises(ExplorerError, match="at most 16 arcs"):
-        reading_picture("long", acceptor(1, [(0, "a", 0)], [0]), "a" * 17)

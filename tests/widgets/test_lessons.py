@@ -15,7 +15,6 @@ from explorer.tokens.schemes.subterminals import scanner_arcs
 from explorer.tokens.schemes.terminals import TerminalGrammar
 from widgets.figures.snapshot import Snapshot
 from widgets.lessons import (
-    TokenRow,
     bar_picture,
     machine_picture,
     scanner_picture,
@@ -25,8 +24,6 @@ from widgets.lessons import (
     stage_picture,
     subterminal_picture,
     table_picture,
-    token_names,
-    token_picture,
 )
 
 LM = explorer.load_model("tiny-sp")
@@ -61,15 +58,6 @@ def test_tables_keep_spaces_and_escape() -> None:
     )
     with pytest.raises(ExplorerError):
         table_picture("t", ["a"], [["x", "y"]])
-
-
-def test_rows_of_tokens() -> None:
-    row = TokenRow("r", ("␣a", "<x>"), ("-1", "-2"), frozenset([1]), "end")
-    shown = token_picture("T", [row], mark="forced")
-    assert described(shown) == "T; r: ␣a [-1] | <x> [-2] (forced) (end)"
-    many = token_picture("T", [TokenRow("r", tuple("token" for _ in range(60)))])
-    xs = [float(x) for x in re.findall(r'<rect x="([\d.]+)"', many.svg)]
-    assert max(xs) < 760
 
 
 @pytest.mark.parametrize("text", [" a", "Rom", " 17", "ü"])
@@ -189,8 +177,3 @@ def test_schemes_are_rows() -> None:
         told = line.split(": ", 1)[1].split(" | ")
         marked = [k for k, token in enumerate(told) if "first token that differs" in token]
         assert marked == ([] if pair.parted is None else [pair.parted])
-
-
-def test_twins_have_names_of_their_own() -> None:
-    ids = LM.vocabulary.ids_of(b" ")
-    assert token_names(LM.vocabulary, ids) == ("<0x20>", "␣")

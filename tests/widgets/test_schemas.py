@@ -9,7 +9,6 @@ from explorer import Constraint
 from explorer.languages.sources import registry
 from tests.widgets.page import Page
 from widgets.dialogue.dialogue import error_packet
-from widgets.kinds import presets_of
 from widgets.views.explorer import Explorer
 
 
@@ -44,13 +43,3 @@ def test_a_format_that_is_not_known_is_told_beside_the_editor() -> None:
     page = Page(Explorer("tiny", explorer.json_schema({"format": "color", "enum": ["red"]})))
     assert "The format 'color' at /format is not known" in str(page.made.editor["report"])
     page.made.close()
-
-
-def test_a_vocabulary_that_is_too_small_points_to_the_presets() -> None:
-    """On the toy no JSON can be written; the presets hold models that can."""
-    toy = explorer.Vocabulary.from_bytes([b"a", b"b", None], eos_ids=[2])
-    with pytest.raises(explorer.errors.IncompatibleVocabulary) as raised:
-        explorer.compile(explorer.json_schema({"type": "null"}), toy)
-    remedy = str(error_packet(raised.value)["remedy"])
-    assert 'choose a preset with a model that has more tokens, such as "JSON record".' in remedy
-    assert "JSON record" in [each.name for each in presets_of("first")]

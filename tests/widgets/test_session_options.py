@@ -56,15 +56,6 @@ def test_tokens_that_write_the_prompt_again_are_marked(heal: Any) -> None:
     assert any(inside) and not all(inside)
 
 
-def test_a_token_that_begins_at_the_boundary_is_the_answers_own() -> None:
-    made = Explorer(SP, choice([" Berlin"]).canonical(), "The capital is", heal="prompt")
-    page = Page(made)
-    made.cursor.run(9)
-    shown = [(token["text"], bool(token.get("again"))) for token in page.line["strip"]["tokens"]]
-    assert shown[-2:] == [("␣Berlin", False), shown[-1]] and not shown[-1][1]
-    assert all(again for _, again in shown[:-2]) and len(shown) > 3
-
-
 def test_healing_takes_a_prefix_back_first() -> None:
     """Ids taken back from the beginning of the answer are no longer among the prompt's ids."""
     made = explorer.Session(TINY, regex("[a-z]+"), "It is", response_prefix=" the", heal=True)
@@ -119,14 +110,4 @@ def test_an_exported_page_has_the_pairs_of_each_place(constraint: explorer.Const
             assert stored.get(str(number)) == told
             seen += bool(told and told["pairs"])
     assert seen
-    made.close()
-
-
-def test_a_stage_on_a_machine_without_a_table_has_pairs() -> None:
-    spaces = choice([" Berlin", " Bonn"]).without_isolated_spaces()
-    machine = explorer.compile(spaces, SP.vocabulary, lazy=True)
-    made = Explorer(SP, machine, "The capital is")
-    stage = Page(made).ask("stage_machine", stage=0)["stage"]
-    refused = {pair["token"] for pair in stage["neighbours"]["pairs"] if pair["refused"]}
-    assert "␣" in refused
     made.close()

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-from explorer import regex
 from explorer.analysis.session import Session
 from explorer.languages.constraint import Constraint
 from explorer.languages.grammar.functions import grammar
 from explorer.vocabulary import Vocabulary
 from tests.widgets.page import Page
 from widgets.cursor import Cursor
-from widgets.dialogue.later import Progress
-from widgets.export import recorded, taken
-from widgets.toy import ToyModel
-from widgets.views import bundle
-from widgets.views.compare import Compare
 from widgets.views.explorer import Explorer
 
 TOY = Vocabulary.from_bytes([b"a", b"b", b"bb", b"aaab"], eos_ids=[4])
@@ -112,50 +104,12 @@ def test_the_tree_has_open_and_closed_rules_with_their_text() -> None:
     shown.close()
 
 
-@pytest.mark.parametrize(
-    "constraint", [regex("a+b*"), regex("a") | regex("b")], ids=["regex", "union"]
-)
-def test_a_constraint_without_a_grammar_has_no_stack(constraint: Constraint) -> None:
-    shown = run(constraint, [0])
-    assert "stack" not in shown.position
-    shown.close()
-
-
 def test_every_stack_at_once_has_no_symbols() -> None:
     rules = 'root ::= x | y | ""\nx ::= "a" root "b"\ny ::= "a" root "bb"'
     shown = run(grammar(rules, ambiguous=True), [0, 0, 1])
     found = stack(shown, 3)
     assert found["symbols"] is None and found["several"]
     assert all(row["symbol"] is None for row in found["rows"])
-    shown.close()
-
-
-def test_a_part_of_a_larger_constraint_has_its_stack() -> None:
-    whole = regex("b") + NESTED + regex("b")
-    shown = run(whole, [1, 0, 0, 1])
-    found = stack(shown, 4)
-    assert [row["rule"] for row in found["rows"]] == ["root", ""]
-    assert [row["expects"] for row in found["rows"]] == ["b", "b"]
-    shown.close()
-
-
-def test_compare_shows_the_stack_of_each_side() -> None:
-    lm = ToyModel({"a": 0.5, "b": 0.3, "ab": 0.2}, end=0.1)
-    both = Compare(lm, NESTED, regex("a+b+"))
-    for _ in range(2):
-        assert Page(both).ask("step")["ok"]
-    left, right = both.left_position, both.right_position
-    assert left["stack"]["rows"][0]["rule"] == "root" and "stack" not in right
-    assert "renderStack" in bundle.script("compare")
-    both.close()
-
-
-def test_an_exported_page_has_the_stack_of_every_position() -> None:
-    shown = run(NESTED, [3, 2, 4])
-    data: Any = recorded(taken(shown.shown), Progress())
-    told = [p["stack"].get("open") for p in data["positions"]]
-    assert told == [1, 2, 1, None]
-    assert data["walks"][0]["3"]["stack"]["steps"][1]["open"] == 2
     shown.close()
 
 

@@ -7,7 +7,6 @@ import re
 import pytest
 
 import explorer
-from explorer.errors import ExplorerError
 from widgets import Explorer
 
 STOPS = explorer.choice([" New York", " Boston"])
@@ -47,14 +46,3 @@ def test_text_of_a_vocabulary_is_no_markup_for_plotly() -> None:
     model = TableModel(vocabulary, lambda _: {"<b>": 0.5, '"q"': 0.3})
     figure = Explorer(model, explorer.regex('(<b>|"q")+')).figure("step")
     assert set(figure.layout.yaxis.ticktext) >= {"&lt;b&gt;", '"q"'}
-
-
-def test_what_cannot_be_drawn_is_said() -> None:
-    view = night()
-    with pytest.raises(ExplorerError, match="of is 'steps'"):
-        view.figure("steps")  # type: ignore[arg-type]
-    view.cursor.run(20)
-    assert view.session.finished
-    with pytest.raises(ExplorerError, match="text has ended"):
-        view.figure("step")
-    assert len(view.figure().data) == 6

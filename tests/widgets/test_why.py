@@ -15,7 +15,6 @@ import pytest
 import explorer
 from explorer.analysis import explain_trace
 from explorer.analysis.session import Session
-from explorer.decoding.sampling.sampler import Sampler
 from tests.widgets.page import Page
 from widgets.cursor import Cursor
 from widgets.dialogue.handlers import TABLE
@@ -104,12 +103,6 @@ def test_after_forks_and_makes_the_token_allowed(page: Page) -> None:
     assert [t["id"] for t in page.line["strip"]["tokens"]] == [FOO, FOOD]
     assert [fork["current"] for fork in forks] == [False, True]
     assert page.position["k"] == 2
-
-
-def test_a_follow_that_is_not_possible_is_said(page: Page) -> None:
-    answer = page.ask("follow", tokens=[OO])
-    assert not answer["ok"]
-    assert "not allowed" in answer["error"]["message"]
 
 
 def test_earlier_names_the_place_and_what_was_taken_there(page: Page) -> None:
@@ -230,18 +223,6 @@ def test_what_the_token_budget_takes_is_a_group_of_its_own() -> None:
     made.close()
 
 
-def test_the_samplers_part_is_said_with_its_rank() -> None:
-    cursor = Cursor(
-        Session(ToyModel(), toy_constraint(), sampler=Sampler(temperature=1.0, top_k=1))
-    )
-    made = Explorer(cursor=cursor)
-    page = Page(made)
-    told = page.ask("why", token=FOOD, k=0)["explanation"]
-    assert told["allowed"]
-    assert "top-k keeps 1 token here, and it is number 2" in told["sentence"]
-    made.close()
-
-
 @pytest.fixture(scope="module")
 def night() -> Iterator[Page]:
     made = Explorer(
@@ -268,46 +249,6 @@ def test_a_greedy_trap_stands_at_its_position(night: Page) -> None:
     z = night.made.trace.positions[1].distribution.z
     assert z < 0.05
     assert float(facts["feasible mass after it"]["text"]) == pytest.approx(z, rel=0.01)
-
-
-def test_groups_of_a_real_vocabulary_add_up(night: Page) -> None:
-    night.ask("jump", k=1)
-    found = night.ask("reasons", k=1)["reasons"]
-    assert len(found["groups"]) <= 13
-    session = night.made.session
-    assert found["allowed"] == int(session.allowed().sum())
-    assert found["allowed"] + sum(group["count"] for group in found["groups"]) == found["width"]
-    assert found["z"] + sum(group["mass"] for group in found["groups"]) == pytest.approx(1)
-    answer = night.ask("group", k=1, group=0)
-    best = cast("list[dict[str, Any]]", answer["rows"])
-    assert found["groups"][0]["examples"] == [row["id"] for row in best][:6]
-    assert [row["model"] for row in best] == sorted((row["model"] for row in best), reverse=True)
-    # One question, asked again at the same place, is answered from memory.
-    trace = night.made.cursor.full_trace()
-    data = night.made.page_data
-    assert data.groups(session, trace, 1) is data.groups(session, trace, 1)
-
-
-def test_a_white_space_loop_is_a_trap_of_the_constraint() -> None:
-    made = Explorer(explorer.load_model("tiny"), explorer.regex(r"\{\s*[0-9]\}"), "x")
-    traps = Page(made).ask("traps")["traps"]
-    [loop] = [trap for trap in traps if trap["kind"] == "whitespace_loop"]
-    assert loop["position"] is None
-    vocabulary = made.session.vocabulary
-    [tokens] = [fact["tokens"] for fact in loop["facts"] if fact["label"] == "tokens"]
-    assert tokens
-    assert all((vocabulary.tokens[token] or b"x").isspace() for token in tokens)
-    made.close()
-
-
-def test_without_a_constraint_there_is_nothing_to_explain() -> None:
-    made = Explorer(cursor=Cursor(Session(ToyModel(), None)))
-    page = Page(made)
-    assert page.ask("why", token=FOR, k=0)["explanation"]["allowed"]
-    assert page.ask("more", token=FOR, k=0)["more"] is None
-    assert page.ask("reasons", k=0)["reasons"] is None
-    assert page.ask("traps")["traps"] == []
-    made.close()
 
 
 def test_the_page_without_a_kernel_holds_the_reasons(page: Page) -> None:

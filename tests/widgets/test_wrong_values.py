@@ -8,7 +8,7 @@ import pytest
 
 import explorer
 from explorer.errors import ExplorerError
-from widgets import Compare, Cursor, ToyModel
+from widgets import Cursor, ToyModel
 from widgets.toy import toy_constraint
 
 
@@ -26,10 +26,3 @@ def test_what_is_refused_changes_nothing() -> None:
             call("x")
     assert (kept.lines, kept.selected, kept.generation) == before
     assert not told
-
-
-def test_a_token_is_taken_on_both_sides_by_its_text_too() -> None:
-    both: Any = Compare(None, None, None)
-    both.take("left", "oo", both=True)
-    assert both.left.session.text == both.right.session.text == "oo"
-    both.close()

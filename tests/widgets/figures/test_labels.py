@@ -8,11 +8,10 @@ from functools import cache
 import pytest
 
 import explorer
-from explorer.analysis.characters.display import show_character
 from explorer.decoding.models.load import load_model
 from widgets import kinds
-from widgets.figures.drawing.geometry import Layout, Placed, Routed, label_width
-from widgets.figures.drawing.labels import byte_text, character_text, token_text, tokens_label
+from widgets.figures.drawing.geometry import Layout, Routed
+from widgets.figures.drawing.labels import tokens_label
 from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.machines.detokenizing_figure import detokenizing_figure
 from widgets.figures.machines.drawn import draw_whole
@@ -109,14 +108,3 @@ def test_labels_of_tokens_are_short_and_say_how_many() -> None:
     assert tokens_label(["a", "b"], 2) == "a  b"
     assert tokens_label(["00", "01"], 100) == "00 +99"
     assert len(tokens_label(["abcdefghijkl"], 131_072)) <= 18
-
-
-def test_wide_characters_are_measured_as_wide() -> None:
-    assert label_width("日本") == 2 * label_width("ab")
-    assert Placed(1.04, 2.0).to_dict() == {"x": 1.0, "y": 2.0, "r": 15.0}
-
-
-def test_one_backslash_looks_the_same_as_a_token_a_character_a_byte_and_in_a_reason() -> None:
-    vocabulary = explorer.Vocabulary.from_bytes([b"\\"], eos_ids=[1])
-    assert token_text(vocabulary, 0) == character_text(0x5C) == byte_text(0x5C) == "\\"
-    assert show_character(0x5C) == "'\\'"

@@ -17,12 +17,11 @@ from tests.evidence import few
 from tests.widgets.figures.cases import toy_dfa, toy_vocabulary
 from widgets.figures.drawing.columns import engines
 from widgets.figures.drawing.geometry import Engine, Layout
-from widgets.figures.drawing.layout import lay_out_figures, tree
+from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.machines.character_fsa import character_figure
 from widgets.figures.machines.detokenizing_figure import detokenizing_figure
 from widgets.figures.machines.drawn import draw_whole, drawn_whole
 from widgets.figures.machines.machine_figure import MachineFigure
-from widgets.figures.machines.stages import stages_made
 from widgets.figures.machines.token_dfa import STEP, ahead, token_figure
 
 PATTERNS = [
@@ -129,17 +128,6 @@ def test_curves_begin_and_end_at_their_states() -> None:
             assert math.hypot(x - node.x, y - node.y) < node.r + 8
 
 
-def test_many_tokens_end_in_small_roots() -> None:
-    words = ["alpha", "beta", "gamma", "delta", "beat", "gum", "al"]
-    vocabulary = explorer.Vocabulary.from_bytes([w.encode() for w in words], eos_ids=[7])
-    figure = detokenizing_figure(vocabulary, range(7))
-    layout = lay_out_figures({"t": figure})["t"]
-    assert overlaps(layout) == []
-    assert {name for name, _ in layout.returns} == {
-        edge.id for edge in figure.edges if edge.target == "t"
-    }
-
-
 def test_three_hundred_states_are_laid_out_whole() -> None:
     dfa = compiled("(a|b(c|d)){98}e")
     figures = machine_figures(dfa, [97, 98])
@@ -208,20 +196,3 @@ def test_without_graphviz_our_own_layout_steps_in(monkeypatch: pytest.MonkeyPatc
 def test_a_layout_that_takes_too_long_is_given_up() -> None:
     figures = machine_figures(compiled(PATTERNS[2]), [256])
     assert lay_out_figures(figures, engine="pygraphviz", timeout=0.001)["token_dfa"].engine == "own"
-
-
-def test_stages_can_be_laid_out() -> None:
-    figures: dict[str, MachineFigure] = {
-        f"stage {k}": figure
-        for k, figure in enumerate([made.figure for made in stages_made(toy_dfa(), range(5))])
-    }
-    for layout in lay_out_figures(figures).values():
-        assert overlaps(layout) == []
-
-
-def test_the_word_of_an_arc_straight_down_stands_beside_it() -> None:
-    drawn = tree(detokenizing_figure(toy_vocabulary(), range(5)))
-    left, _, right, _ = drawn.edges["t-tend"].box
-    line = drawn.nodes["t"].x
-    assert drawn.nodes["tend"].x == line
-    assert right < line or left > line

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import explorer
 from explorer.automata.textbook.composition import composition_stages
-from explorer.errors import ExplorerError
 from explorer.tokens.walks.failing import run
 from explorer.tokens.words import DONE
 from tests.evidence import examples
@@ -19,8 +15,7 @@ from tests.widgets.figures.cases import toy_dfa, toy_vocabulary
 from widgets.figures.machines.arcs import arcs_of
 from widgets.figures.machines.character_fsa import character_figure, character_view
 from widgets.figures.machines.detokenizing_figure import detokenizing_figure
-from widgets.figures.machines.drawn import draw_whole, drawn_whole
-from widgets.figures.machines.machine_figure import MachineFigure, check_size
+from widgets.figures.machines.machine_figure import MachineFigure
 from widgets.figures.machines.stages import stages_made
 from widgets.figures.machines.token_dfa import token_figure
 
@@ -182,13 +177,6 @@ def test_the_stages_lead_to_the_token_dfa() -> None:
     assert moves == expected
 
 
-def test_trimming_takes_out_dead_ends() -> None:
-    vocabulary = explorer.Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2])
-    dfa = explorer.compile(explorer.regex("a*d|b"), vocabulary)
-    before, after = [made.figure for made in stages_made(dfa, [0, 1])][2:]
-    assert len(before.nodes) > len(after.nodes) == 2 + 1  # The end of the text.
-
-
 @pytest.mark.parametrize("pattern", ["(foo)+d", "(foo)+|d*for", "f(oo|oofood)*"])
 def test_the_stages_have_the_token_dfa_s_names(pattern: str) -> None:
     """So what is lit in the token DFA is lit in each stage: the same nodes, the same arcs."""
@@ -226,41 +214,6 @@ def test_a_dead_end_of_a_stage_is_said_to_be_one() -> None:
     assert dead.id not in {node.id for node in trimmed.nodes}
 
 
-def test_two_thousand_states_are_refused_with_the_count() -> None:
-    assert check_size(300) and not check_size(301)
-    assert check_size(2_000, whole=True)
-    with pytest.raises(ExplorerError, match="2,001 states"):
-        check_size(2_001, whole=True)
-    vocabulary = explorer.Vocabulary.from_bytes([b"a"], eos_ids=[1])
-    dfa = explorer.compile(explorer.regex("a{2500}"), vocabulary)
-    with pytest.raises(ExplorerError, match="2,501"):
-        draw_whole(dfa)
-    assert not drawn_whole(dfa)
-
-
-def test_figures_load_no_notebook_library() -> None:
-    script = "import sys, widgets.figures; print(*sorted({n.split('.')[0] for n in sys.modules}))"
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    loaded = set(done.stdout.split())
-    assert not loaded & {"anywidget", "ipywidgets", "traitlets", "IPython", "plotly", "pygraphviz"}
-
-
-def test_where_not_all_arcs_are_drawn_those_asked_for_are() -> None:
-    words = [bytes([a, b]) for a in b"abcdef" for b in b"abcdef"]
-    vocabulary = explorer.Vocabulary.from_bytes([*BYTES, *words], eos_ids=[256 + len(words)])
-    dfa = explorer.compile(explorer.regex("(a|b(c|d)|e+f){90}"), vocabulary)
-    last = dfa.num_states // 2
-    figure = token_figure(dfa, sources=[last])
-    assert not figure.complete and figure.caption.startswith("400 of 1,342 arcs")
-    drawn = {edge.id for edge in figure.edges}
-    assert {edge.id for edge in arcs_of(dfa).edges([last])} <= drawn
-    assert not {edge.id for edge in arcs_of(dfa).edges([last])} <= {
-        edge.id for edge in token_figure(dfa).edges
-    }
-
-
 def test_the_composition_is_made_pair_by_pair_of_arcs_that_are_drawn() -> None:
     dfa = toy_dfa()
     composed, *others = stages_made(dfa, range(5))
@@ -288,17 +241,3 @@ def test_the_composition_is_made_pair_by_pair_of_arcs_that_are_drawn() -> None:
         prefixes = [bytes.fromhex(end[1:]).decode() or "r" for end in (other.source, other.target)]
         assert [label.split(",")[1] for label in (before, after)] == prefixes
         assert one.label in other.label
-
-
-def test_stages_say_what_they_change_and_that_they_change_nothing() -> None:
-    captions = [made.figure.caption for made in stages_made(toy_dfa(), range(5))]
-    assert "5 ε arcs went" in captions[1] and "4 states within tokens went" in captions[2]
-    assert captions[3].endswith("nothing to do, each state can reach an end")
-    # Tokens of one byte need no ε; no step has anything to do.
-    vocabulary = explorer.Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2])
-    dfa = explorer.compile(explorer.regex("a*b"), vocabulary)
-    for made in stages_made(dfa, [0, 1])[1:]:
-        assert "nothing to do" in made.figure.caption
-    for made in stages_made(toy_dfa(), range(5)):
-        steps = made.to_dict()
-        assert len(steps["algorithm"]) > made.step >= 1  # type: ignore[arg-type]

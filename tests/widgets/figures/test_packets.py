@@ -8,7 +8,6 @@ import re
 from typing import Any, cast
 from xml.etree import ElementTree
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -33,7 +32,7 @@ from widgets.figures.packets import (
     trace_packet,
     vocabulary_packet,
 )
-from widgets.figures.panels.mask import pack_bits, unpack_bits
+from widgets.figures.panels.mask import unpack_bits
 from widgets.figures.panels.tokens import over_time, strip_packet, token_rows
 from widgets.figures.snapshot import snapshot
 from widgets.shown_place import PageData
@@ -102,13 +101,6 @@ def test_the_row_is_the_mask() -> None:
         wanted = [bool(on) and not trace.positions[k].finished for on in trace.allowed(k)]
         assert row[dfa.token_class].tolist() == wanted
         assert packet["allowed"] == int(row[dfa.token_class].sum())
-
-
-def test_n_tokens_have_n_plus_one_positions_and_the_last_has_none_taken() -> None:
-    trace = toy_session().trace
-    last = plain(position_packet(trace, len(trace.steps), toy_dfa()))
-    assert last["taken"] is None and last["finished"] and last["z"] is None and last["top"] == []
-    assert last["expects"] == "" and "done" in last["lit"]["characters"]["now"]
 
 
 def test_after_the_end_everything_that_is_shown_says_that_nothing_is_allowed() -> None:
@@ -257,11 +249,6 @@ def test_unicode_labels() -> None:
     assert len(ranges_label([(2 * k, 2 * k) for k in range(30, 600)])) <= 20
 
 
-def test_a_packed_mask_comes_back() -> None:
-    bits = np.random.default_rng(1).random(1003) < 0.3
-    assert (unpack_bits(pack_bits(bits), 1003) == bits).all()
-
-
 def test_the_strip_marks_how_each_token_came_about() -> None:
     session = toy_session()
     packet = plain(strip_packet(session.trace, session.vocabulary))
@@ -301,15 +288,6 @@ def test_a_run_stores_each_row_once_and_names_the_same_masks() -> None:
         row = unpack_bits(packet["rows"][position["row"]], packet["num_classes"])
         allowed = session.trace.allowed(k) & (not session.trace.positions[k].finished)
         assert row[session.trace.token_class].tolist() == allowed.tolist()
-
-
-def test_a_machine_packet_is_json_and_complete() -> None:
-    packet = plain(machine_packet(toy_dfa(), "k"))
-    assert set(packet["machines"]) == {"character_fsa", "token_dfa"}
-    for name, figure in packet["machines"].items():
-        places = packet["layouts"][name]
-        assert {edge["id"] for edge in figure["edges"]} == set(places["edges"])
-    assert packet["pattern"] == "(foo)+d"
 
 
 def test_sizes_at_131_072_tokens(tekken_131k: explorer.Vocabulary) -> None:

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 import explorer
-from explorer.analysis import Trap, explain_all, machine_traps
+from explorer.analysis import explain_all, machine_traps
 from tests.widgets.figures.cases import toy_vocabulary
 from widgets.figures.machines.token_dfa import token_figure
 from widgets.figures.panels.reasons import (
-    NAMES,
     grouped,
     more_packet,
     trap_packet,
@@ -27,25 +26,6 @@ WORDS = ["ä", "ö", "a", "ab", "-", "7"]
 def vocabulary() -> explorer.Vocabulary:
     tokens = [*(word.encode() for word in WORDS), b"\xc3", b"\xb6"]
     return explorer.Vocabulary.from_bytes(tokens, eos_ids=[len(tokens)])
-
-
-def test_a_shared_lead_byte_is_read_and_the_second_fails(vocabulary: explorer.Vocabulary) -> None:
-    dfa = explorer.compile(explorer.regex("[ä]"), vocabulary)
-    packet = verdict_packet(explorer.explain(dfa, dfa.start, 1))
-    assert bytes(packet["bytes"]) == "ö".encode()  # type: ignore[arg-type]
-    assert packet["failed_at"] == 1
-    assert "expects ä" in str(packet["sentence"])
-    assert packet["parts"] == [
-        {"role": "expects", "pattern": "[ä]", "spans": [[0, 3]], "label": ""}
-    ]
-
-
-def test_half_a_character_is_said(vocabulary: explorer.Vocabulary) -> None:
-    dfa = explorer.compile(explorer.regex("a"), vocabulary)
-    packet = verdict_packet(explorer.explain(dfa, dfa.start, WORDS.index("7") + 1))
-    assert packet["bytes"] == [0xC3]
-    assert packet["failed_at"] == 0
-    assert any("C3" in note for note in packet["notes"])  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("token", range(9))
@@ -92,40 +72,6 @@ def test_groups_after_the_budget(vocabulary: explorer.Vocabulary) -> None:
             ids = np.flatnonzero(found.members == number + 1)
             assert group["count"] == len(ids)
             assert group["mass"] == pytest.approx(weights[ids].sum())
-
-
-def test_each_kind_of_trap_has_a_heading() -> None:
-    kinds = Trap.__dataclass_fields__["kind"].type
-    assert kinds == "Kind"
-    from typing import get_args
-
-    from explorer.analysis.traps import Kind
-
-    assert set(NAMES) == set(get_args(Kind))
-
-
-def test_evidence_is_shown_as_tokens_and_text() -> None:
-    trap = Trap("greedy_trap", "m", "r", 1, 4, {"token": 7, "z_after": 0.01234, "texts": ("a", "b"),
-                                                "states": tuple(range(9))})  # fmt: skip
-    dfa = explorer.compile(
-        explorer.regex("[ab]{20}"), explorer.Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2])
-    )
-    packet = trap_packet(trap, dfa)
-    assert packet["facts"] == [
-        {"label": "token", "tokens": [7]},
-        {"label": "feasible mass after it", "text": "0.0123"},
-        {"label": "texts", "text": "'a', 'b'"},
-        {"label": "states", "text": "0, 1, 2, 3, 4, 5, 6, 7, …"},
-    ]
-    assert packet["position"] == 4
-
-
-def test_traps_of_a_loop_can_travel() -> None:
-    vocabulary = explorer.Vocabulary.from_bytes([b" ", b"\n", b"x"], eos_ids=[3])
-    dfa = explorer.compile(explorer.regex(r"\s*x"), vocabulary)
-    packets = [trap_packet(trap, dfa) for trap in machine_traps(dfa)]
-    assert json.loads(json.dumps(packets)) == packets
-    assert [packet["kind"] for packet in packets] == ["whitespace_loop"]
 
 
 @pytest.mark.parametrize(("pattern", "states"), [("(foo)+d", "1, 3"), ("(foo)+|d*for", None)])
