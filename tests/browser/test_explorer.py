@@ -190,6 +190,7 @@ def test_an_error_has_its_caret_and_recovers(toy: Locator, notebook: Notebook) -
     quiet(notebook)
 
 
+@pytest.mark.long
 def test_numbers_are_those_of_the_trace(notebook: Notebook, lab: Lab) -> None:
     pattern = "(yes|no), [a-z ]+"
     notebook.open(
@@ -427,6 +428,7 @@ def test_a_large_machine_shows_the_way_and_what_is_ahead(notebook: Notebook, lab
     quiet(notebook)
 
 
+@pytest.mark.long
 def test_forks_are_rows_and_can_be_gone_to(toy: Locator, notebook: Notebook) -> None:
     press(toy, STEP)
     at(toy, 1)

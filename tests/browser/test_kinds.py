@@ -121,6 +121,7 @@ def test_each_kind_shows_what_is_wrong_where_it_stands(
     quiet(notebook)
 
 
+@pytest.mark.long
 def test_each_kind_has_a_text_of_its_own(notebook: Notebook, lab: Lab) -> None:
     notebook.open(lab.code("own.ipynb", CELL))
     assert notebook.run_all()

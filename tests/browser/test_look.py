@@ -38,6 +38,7 @@ def style(where: Locator, name: str) -> str:
     return where.first.evaluate("(el, name) => getComputedStyle(el)[name]", name)
 
 
+@pytest.mark.long
 def test_amber_is_where_we_are_and_vermilion_what_is_masked(notebook: Notebook, lab: Lab) -> None:
     notebook.open(lab.code("look.ipynb", REAL, TYPE))
     assert notebook.run_all()

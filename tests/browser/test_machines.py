@@ -91,6 +91,7 @@ def test_the_byte_form_and_back(notebook: Notebook, lab: Lab) -> None:
     quiet(notebook)
 
 
+@pytest.mark.long
 def test_the_construction(notebook: Notebook, lab: Lab) -> None:
     notebook.open(lab.code("construction.ipynb", TOY))
     assert notebook.run_all()

@@ -142,6 +142,7 @@ def test_few_tokens_have_a_square_each(chromium: Browser, tmp_path: Path) -> Non
 LARGE = "import explorer\nfrom tests.browser.wide import wide\nfrom widgets import Explorer"
 
 
+@pytest.mark.long
 def test_131_072_tokens_stand_by_class_and_five_can_be_seen(notebook: Notebook, lab: Lab) -> None:
     notebook.open(
         lab.code(

@@ -31,6 +31,7 @@ def test_axes_and_gaps(bare: Page) -> None:
     assert page.evaluate(path) == "M0.0,1.0h0.1M20.0,2.0L30.0,3.0"
 
 
+@pytest.mark.long
 def test_the_lines_read_as_the_trace(chromium: Browser, tmp_path: Path) -> None:
     made = Explorer(explorer.load_model("tiny"), explorer.regex(DATE), "The date is ")
     made.cursor.run(7)

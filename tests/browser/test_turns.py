@@ -119,6 +119,7 @@ def test_three_presses_before_the_first_answer_are_three_steps(page: Page) -> No
     assert said(page, "return [kernel.state.k, note(kernel)];") == [3, ""]
 
 
+@pytest.mark.long
 def test_presses_that_wait_are_counted_in_words(page: Page) -> None:
     said(page, 'for (let i = 0; i < 4; i++) press(kernel, "step");')
     page.wait_for_function('() => note(kernel) === "kernel busy… 3 more presses wait."')

@@ -181,6 +181,7 @@ def test_earlier_jumps_to_where_it_was_allowed(toy: Locator, notebook: Notebook)
     quiet(notebook)
 
 
+@pytest.mark.long
 def test_a_widening_is_used(toy: Locator, notebook: Notebook) -> None:
     found = ask(toy, FOR)
     change = found.locator(".widening")
@@ -195,6 +196,7 @@ def test_a_widening_is_used(toy: Locator, notebook: Notebook) -> None:
     quiet(notebook)
 
 
+@pytest.mark.long
 def test_groups_filter_the_mask_and_the_bars(toy: Locator, notebook: Notebook) -> None:
     groups = drawer(toy, "reasons").locator(".lmx-groups:not(.old) .lmx-group")
     groups.first.wait_for()

@@ -73,7 +73,7 @@ def own(vocabulary: Vocabulary, tokenizer: Tokenizer, text: str) -> tuple[int, .
     return path if known and written(vocabulary, path) == text.encode() else None
 
 
-@pytest.mark.parametrize("name", few(MODELS, 3))
+@pytest.mark.parametrize("name", few(MODELS, 2))
 def test_a_texts_own_tokens_are_the_only_ones(name: str) -> None:
     vocabulary, tokenizer = case(name)
     anything = explorer.compile(explorer.regex("(?s:.*)").canonical(), vocabulary)
@@ -93,7 +93,7 @@ def test_a_texts_own_tokens_are_the_only_ones(name: str) -> None:
     assert followed > 8
 
 
-@pytest.mark.parametrize("name", few(MODELS, 4))
+@pytest.mark.parametrize("name", few(MODELS, 2))
 def test_every_sampled_path_is_what_the_library_writes(name: str) -> None:
     vocabulary, tokenizer = case(name)
     random, compared = Random(name), 0
@@ -141,7 +141,7 @@ CHAINS: list[list[pre_tokenizers.PreTokenizer]] = [
 ]
 
 
-@pytest.mark.parametrize("number", few(range(len(CHAINS)), 14))
+@pytest.mark.parametrize("number", few(range(len(CHAINS)), 7))
 def test_a_chain_of_steps_cuts_in_one_way_the_librarys(number: int) -> None:
     chain = pre_tokenizers.Sequence(CHAINS[number])
     steps = Tokenizer(models.BPE())
@@ -198,7 +198,6 @@ def test_merges_out_of_order_are_followed(seed: int) -> None:
 
 def test_some_merges_were_out_of_order_and_count() -> None:
     """A mutant: read as if they were in order, some of them are wrong."""
-    wrong = 0
     for seed in range(12):
         vocabulary, tokenizer = shuffled(seed)
         rules = merges_of(vocabulary)
@@ -212,15 +211,16 @@ def test_some_merges_were_out_of_order_and_count() -> None:
             found = set(paths(machine))
         except AssertionError:  # Even a dead end.
             found = set[tuple[int, ...]]()
-        wrong += found != {encode(tokenizer, text) for text in every}
-    assert wrong > 0
+        if found != {encode(tokenizer, text) for text in every}:
+            return
+    pytest.fail("no merge that is out of order counts")
 
 
 MUTANTS = {"GPT-4": 0, "DeepSeek V3": 0, "StarCoder": 0, "Falcon": 2, "marks and digits": 1}
 """The place of a step that is left out."""
 
 
-@pytest.mark.parametrize("name", few(MUTANTS, 2))
+@pytest.mark.parametrize("name", few(MUTANTS, 1))
 def test_without_one_of_the_steps_the_law_fails(name: str) -> None:
     vocabulary, tokenizer = case(name)
     declared = json.loads(tokenizer.to_str())

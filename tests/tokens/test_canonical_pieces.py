@@ -57,8 +57,8 @@ def model_file(path: Path) -> tuple[Vocabulary, Encode]:
 
 MISTRAL = Path(str(resources.files("mistral_common"))) / "data"
 CASES = {
-    "pegasus": pegasus,
     "bert": wordpiece,
+    "pegasus": pegasus,
     "mistral-v3": lambda: model_file(folder() / "mistral-v3" / "tokenizer.model"),
     "mistral-common": lambda: model_file(MISTRAL / "mistral_instruct_tokenizer_240323.model.v3"),
 }
@@ -70,8 +70,7 @@ FINITE = {
 _made: dict[str, tuple[Vocabulary, Encode]] = {}
 
 
-@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.long) if name == "mistral-common"
-                        else name for name in CASES])  # fmt: skip
+@pytest.fixture(params=few(CASES, 2))
 def case(request: pytest.FixtureRequest) -> tuple[Vocabulary, Encode]:
     name: str = request.param
     if name not in _made:

@@ -19,7 +19,7 @@ for number, name in enumerate(("ahead", "reasons", "traps", "around", "machine",
 """
 
 
-@pytest.mark.parametrize("attempt", few(range(25), 3))
+@pytest.mark.parametrize("attempt", few(range(25), 1))
 def test_an_exit_while_questions_run_is_no_abort(attempt: int) -> None:
     """Without the end of `Tasks`, eight of ten such exits were aborted."""
     done = subprocess.run(

@@ -13,6 +13,7 @@ from explorer.languages.engines import xgrammar as reading
 from explorer.languages.engines.reading import as_engine
 from explorer.languages.engines.source import EngineSchema
 from explorer.languages.sources.registry import kind_of
+from tests.evidence import examples
 from tests.languages.engines.oracle import compare
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -21,7 +22,9 @@ CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required"
 @pytest.mark.parametrize("engine", ["xgrammar", "llguidance", "outlines"])
 def test_every_mask_is_the_engines(engine: str) -> None:
     pytest.importorskip(engine.replace("outlines", "outlines_core"))
-    tally = compare(engine, 80 if engine == "outlines" else 250, seed=Random().randrange(10**6))
+    tally = compare(
+        engine, examples(20 if engine == "outlines" else 80), seed=Random().randrange(10**6)
+    )
     assert not tally.differences and not tally.unread, tally
 
 
