@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast, overload
 
@@ -56,6 +57,13 @@ _FUNCTION_SHARE = 0.25
 
 # The share of the remaining time for a table, before a lazy machine is made instead.
 _TABLE_SHARE = 0.8
+
+TABLE_STATES: Final = 30_000
+"""The most states for which a table is made without ``lazy=False``.
+
+A table of 14,000 states takes about 20 ms, and one of 350,000 two seconds; a lazy machine is ready
+in one or two milliseconds, and takes up to a fifth of one for each new state.
+"""
 
 WRITTEN_OUT: Final = (
     "The machine over bytes and the ends of tokens is written out as a whole, though lazy=True: a "
@@ -143,11 +151,11 @@ def compile(
         width: The width of the model's logits, where it is smaller than the vocabulary: ids
             beyond it can never be chosen and count as not there.
         lazy: By default the result is a table of every state, `explorer.TokenDFA`, where that fits
-            the budget (and four fifths of its seconds), and else a machine that computes its rows
-            as they are visited, whose ``report.reason`` says why; where the machine over bytes is
-            too large as well, its states are discovered as they are visited. ``False`` insists on
-            the table. ``True`` makes the lazy machine, which is ready at once: only the NFA is
-            built beforehand.
+            the budget (and four fifths of its seconds) and has at most 30,000 states, and else
+            a machine that computes its rows as they are visited, whose ``report.reason`` says why;
+            where the machine over bytes is too large as well, its states are discovered as they are
+            visited. ``False`` insists on the table. ``True`` makes the lazy machine, which is ready
+            at once: only the NFA is built beforehand.
         method: The way the table is made: ``"functions"``, our own composition, or ``"pynini"``,
             the textbook's (Koo et al. 2024, Algorithm 2) by pynini, over words of byte classes: the
             same machine, slower, and without a way to interrupt it. Where pynini cannot compose it,
@@ -266,7 +274,7 @@ def compile_texts(
 
     closed, reason = None, ""
     if not lazy:
-        share = meter.with_share(1.0 if lazy is False else _TABLE_SHARE)
+        share = meter if lazy is False else _for_a_table(meter, method)
         try:
             closed = constraint.for_tokens(share)
             _check_has_words(constraint, closed)
@@ -285,6 +293,9 @@ def compile_texts(
                 part, limit = f"{_TABLE_SHARE:.0%} of ", f"{meter.budget.seconds:,.15g}"
             budgeted = f"{part}the budget of {limit} {error.resource}"
             reason = f"{what} was over {budgeted} ({error.stage})."
+            if error.resource == "states" and error.limit < meter.budget.states:
+                stage = f"({error.stage})"
+                reason = f"{what} over {limit} states {stage} is made only with lazy=False."
             if isinstance(error, NotRegular):
                 reason = error.message
                 reason += NOT_BY_PYNINI * (method == "pynini")
@@ -298,6 +309,14 @@ def compile_texts(
         trie_of(vocabulary, machine)
         lap("vocabulary_trie")
     return _lazily(constraint, vocabulary, machine, meter, stages, reason)
+
+
+def _for_a_table(meter: Meter, method: Method) -> Meter:
+    """The limits within which a table is made though nobody insists on one."""
+    share = meter.with_share(_TABLE_SHARE)
+    if method == "pynini":
+        return share
+    return share.with_sizes(replace(share.budget, states=min(share.budget.states, TABLE_STATES)))
 
 
 def _advise_to_discover(error: NotRegular, constraint: Constraint, meter: Meter) -> None:

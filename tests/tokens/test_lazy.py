@@ -251,3 +251,15 @@ def test_no_budget_changes_the_mask_of_a_sentinel() -> None:
                 within = machine.mask_within(state, remaining)
                 assert within.tolist() == machine.mask(state).tolist()
         assert not machine.mask_within(machine.start, -1).any()
+
+
+def test_a_large_table_is_made_only_if_asked_for() -> None:
+    vocabulary = explorer.Vocabulary.from_bytes([bytes([k]) for k in range(256)], eos_ids=[256])
+    small, large = explorer.regex("a{1,2000}"), explorer.regex("[a-z]{1,40000}")
+    assert explorer.compile(small, vocabulary).report.kind == "table"
+    lazy, table = (
+        explorer.compile(large, vocabulary),
+        explorer.compile(large, vocabulary, lazy=False),
+    )
+    assert lazy.report.kind == "lazy" and "made only with lazy=False" in lazy.report.reason
+    assert table.num_states == 40_001
