@@ -1,47 +1,59 @@
-"""The base of the readings: nodes of a tree from parts of a schema.
+"""The base of the readings: a part of a schema becomes a pattern, and that a node of the tree.
 
-Each node has the span of the keyword that it comes from, and a label, its JSON Pointer, so that an
-explanation shows the line of the schema.
+A pattern is a text in the syntax of Python's `re` with two kinds of letters more, from the planes
+that no text uses: a *mark* says of which keyword the text after it comes, and a *held* letter
+stands for a node that is drawn already. The nodes get the spans and the JSON Pointers of their
+marks, so that an explanation shows the line of the schema.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from decimal import Decimal
-from functools import lru_cache
-from typing import Any, Final, cast
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any, ClassVar, Final, cast
+
+from msgspec import Struct, structs
 
 from explorer.automata.construction.operations import intersection
 from explorer.automata.machine import Dfa
-from explorer.automata.tree.charset import CharSet, char_set, complement
 from explorer.automata.tree.nodes import (
-    Branch,
     Call,
-    Class,
-    Concat,
     Empty,
+    Literal,
     Machine,
     Node,
-    Repeat,
     Written,
-    letters,
+    children,
+    with_children,
 )
 from explorer.budget import Meter
-from explorer.errors import UnsupportedSchema
+from explorer.errors import RegexError, UnsupportedSchema
+from explorer.languages.engines.patterns import pattern_tree
 from explorer.languages.regex import compile_pattern
 from explorer.languages.schema.reading.text import pointer_to, read_schema, spans_of
 from explorer.languages.schema.text.numbers import compared
 
 Object = dict[str, Any]
 
-CONTROLS: Final = (0, 0x1F)
-"""The characters that no string of JSON holds as they are."""
+MARKS, HELD = 0xF0000, 0x100000
+"""The first letters of the two kinds."""
+
+_MARK: Final = re.compile("[\U000f0000-\U000fffff]")
+_WHOLE: Final = "the whole schema"
 
 
-def but(*ranges: tuple[int, int]) -> CharSet:
-    """All characters but those of some ranges."""
-    return complement(char_set(ranges))
+@cache
+def facts(engine: str) -> Mapping[str, Any]:
+    """The formats of an engine and its rules in words, from `engines.json`."""
+    return json.loads(files("explorer.languages.engines").joinpath("engines.json").read_text())[
+        engine
+    ]
 
 
 class EngineDrawing:
@@ -49,100 +61,116 @@ class EngineDrawing:
 
     Args:
         text: The schema as JSON.
-        engine: The name of the engine, for messages.
+        blank: A pattern of the white space between the tokens of JSON.
 
     Attributes:
+        engine: The engine, a key of `engines.json`.
         rules: The rules that are called, by name.
         remarks: Where the engine reads a part differently from JSON Schema: the pointer and a
             sentence each.
     """
 
-    def __init__(self, text: str, engine: str) -> None:
+    engine: ClassVar[str]
+
+    def __init__(self, text: str, blank: str) -> None:
         self.schema: Any = read_schema(text)
-        self.engine = engine
+        self.blank = blank
         self.rules: dict[str, Node] = {}
         self.remarks: list[tuple[str, str]] = []
         self._spans = spans_of(text)
-        self._whole = (0, len(text))
+        self._size = len(text)
+        self._places: dict[str, int] = {}
+        self._held: list[Node] = []
+        if re.search("[\U000f0000-\U0010ffff]", text):
+            raise self.refused("", "it holds characters of the planes for private use.")
 
     def whole(self) -> Node:
         """The whole schema."""
         raise NotImplementedError
 
-    # --- places --------------------------------------------------------------------------------
+    # --- places
 
     def span(self, pointer: str) -> tuple[int, int]:
         """The span of a part of the schema, or of the nearest one around it."""
         while pointer not in self._spans and pointer:
             pointer = pointer.rpartition("/")[0]
-        return self._spans.get(pointer, self._whole)
+        return self._spans.get(pointer, (0, self._size))
 
-    def head(self, pointer: str) -> str:
-        """The pointer of the type of a part, or of the part where it has none."""
-        return f"{pointer}/type" if f"{pointer}/type" in self._spans else pointer
+    def at(self, pointer: str, keyword: str = "type") -> str:
+        """The mark of a keyword of a part; of the part where the keyword is not there."""
+        named = f"{pointer}/{keyword}"
+        place = named if named in self._spans else pointer
+        return chr(MARKS + self._places.setdefault(place, len(self._places)))
 
-    def named(self, node: Node, pointer: str, keyword: str = "") -> Node:
-        """A node with the pointer of its part, or of a keyword of the part that is there."""
-        place = (
-            f"{pointer}/{keyword}" if keyword and f"{pointer}/{keyword}" in self._spans else pointer
-        )
-        return Written(*self.span(place), node, None, place or "the whole schema")
+    def say(self, pointer: str, rule: str, **words: str) -> None:
+        """Note that the engine reads a part in its own way.
 
-    def remark(self, pointer: str, sentence: str) -> None:
-        """Note that the engine reads a part in its own way."""
-        if (pointer, sentence) not in self.remarks:
-            self.remarks.append((pointer, sentence))
+        Args:
+            rule: The name of a rule in `engines.json`.
+        """
+        said = (pointer, facts(self.engine)["rules"][rule].format(**words))
+        if said not in self.remarks:
+            self.remarks.append(said)
 
     def refused(self, pointer: str, reason: str) -> UnsupportedSchema:
         """The error for a part that the engine refuses."""
         return UnsupportedSchema(
-            f"{self.engine} refuses it: {reason}", pointer=pointer, keyword="",
+            f"{facts(self.engine)['title']} refuses it: {reason}", pointer=pointer, keyword="",
             remedy="Change that part of the schema.",
         )  # fmt: skip
 
-    # --- nodes ---------------------------------------------------------------------------------
+    # --- nodes
 
-    def text(self, written: str, pointer: str) -> Node:
-        """A literal text."""
-        span = self.span(pointer)
-        return letters(written, lambda _: span)
+    def hold(self, node: Node) -> str:
+        """The letter of a node."""
+        self._held.append(node)
+        return chr(HELD + len(self._held) - 1)
 
-    def one(self, chars: CharSet, pointer: str) -> Node:
-        """One character of a set."""
-        return Class(*self.span(pointer), chars)
-
-    def seq(self, *nodes: Node) -> Node:
-        """Nodes one after the other."""
-        kept = [node for node in nodes if not isinstance(node, Empty)]
-        if len(kept) < 2:
-            return kept[0] if kept else Empty(0, 0)
-        return Concat(kept[0].start, kept[-1].end, tuple(kept))
-
-    def either(self, nodes: Sequence[Node]) -> Node:
-        """One of some nodes; at least one is given."""
-        if len(nodes) == 1:
-            return nodes[0]
-        return Branch(nodes[0].start, nodes[-1].end, tuple(nodes))
-
-    def repeat(self, node: Node, least: int = 0, most: int | None = None) -> Node:
-        """A node again and again."""
-        if most == 0:
-            return Empty(0, 0)
-        if (least, most) == (1, 1):
-            return node
-        return Repeat(node.start, node.end, node, least, most, False)
-
-    def maybe(self, node: Node) -> Node:
-        """A node or nothing."""
-        return node if isinstance(node, Empty) else self.repeat(node, 0, 1)
-
-    def machine(self, dfa: Dfa, pointer: str) -> Node:
+    def machine(self, dfa: Dfa, pointer: str, keyword: str = "type") -> Node:
         """A ready machine."""
-        return Machine(*self.span(pointer), dfa)
+        return self.draw(self.at(pointer, keyword) + self.hold(Machine(*self.span(pointer), dfa)))
 
-    def pattern(self, pattern: str, pointer: str) -> Node:
-        """A pattern in the syntax of Python's `re`."""
-        return self.machine(pattern_machine(pattern), pointer)
+    def draw(self, marked: str) -> Node:
+        """The node of a pattern with marks and held letters."""
+        begins: list[int] = []
+        places: list[str] = []
+        named = list(self._places)
+        for k, mark in enumerate(_MARK.finditer(marked)):
+            begins.append(mark.start() - k)
+            places.append(named[ord(mark[0]) - MARKS])
+
+        def place_of(offset: int) -> str:
+            return places[bisect_right(begins, offset) - 1]
+
+        def placed(node: Node) -> tuple[Node, str]:
+            """A node with the span of its place, and the place; empty where it has several."""
+            if isinstance(node, Literal) and len(node.chars.ranges) == 1:
+                letter = node.chars.ranges[0][0]
+                if letter >= HELD:
+                    held = self._held[letter - HELD]
+                    return held, "" if isinstance(held, Written) else place_of(node.start)
+            below = [placed(child) for child in children(node)]
+            first = place_of(node.start)
+            start, end = self.span(first)
+            moved: Any = (
+                structs.replace(node, start=start, end=end) if isinstance(node, Struct)
+                else replace(cast("Any", node), start=start, end=end)
+            )  # fmt: skip
+            if {place for _, place in below} <= {first}:
+                return with_children(moved, tuple(each for each, _ in below)), first
+            parts = tuple(self._named(*each) for each in below)
+            return with_children(moved, parts), _SEVERAL
+
+        try:
+            tree = pattern_tree(_MARK.sub("", marked), self.engine)
+        except RegexError as error:
+            raise self.refused(place_of(error.start), error.message) from error
+        return self._named(*placed(tree.whole()))
+
+    def _named(self, node: Node, place: str) -> Node:
+        if place == _SEVERAL or isinstance(node, Written):
+            return node
+        return Written(*self.span(place), node, None, place or _WHOLE)
 
     def rule(self, name: str, draw: Callable[[], Node]) -> Node:
         """A call of a rule, which is drawn once."""
@@ -169,6 +197,9 @@ class EngineDrawing:
             else:
                 raise self.refused(f"{pointer}/$ref", f"there is no {ref}.")
         return part, pointer_to(*way)
+
+
+_SEVERAL: Final = "\0"
 
 
 @lru_cache(maxsize=256)
@@ -207,6 +238,18 @@ def plain_number(value: object) -> float | int:
     return int(value) if isinstance(value, int) else float(str(value))
 
 
-def compact_json(value: object) -> str:
-    """A value as JSON without white space, characters as they are."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=float)
+SHORT: Final = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r",
+                "\t": "\\t"}  # fmt: skip
+"""The characters that JSON escapes with a letter."""
+
+
+def string_json(text: str, past: str = "\x1f") -> str:
+    """A string as JSON: the short escapes, and a number for other control characters.
+
+    Args:
+        past: Further characters that are escaped with a number.
+    """
+    return '"' + "".join(
+        SHORT.get(char) or (f"\\u{ord(char):04x}" if char < " " or char in past else char)
+        for char in text
+    ) + '"'  # fmt: skip

@@ -8,6 +8,7 @@ with keywords that only JSON Schema's own reading follows (`allOf` of several pa
 
 from __future__ import annotations
 
+import json
 import re
 from decimal import Decimal
 from typing import Any, Final, cast
@@ -18,30 +19,34 @@ from explorer.automata.tree.nodes import Node
 from explorer.budget import Meter
 from explorer.errors import UnsupportedSchema
 from explorer.languages.engines.drawing import (
+    SHORT,
     Object,
     both,
     bounds_of,
     pattern_machine,
     plain_number,
+    string_json,
     within,
 )
-from explorer.languages.engines.xgrammar import XGrammarDrawing
+from explorer.languages.engines.xgrammar import ANNOTATIONS, NUMBER, PLAIN_INTEGER, XGrammarDrawing
 from explorer.languages.schema.text.ecma import searched, translated
 from explorer.languages.schema.text.formats import FORMATS
 from explorer.languages.schema.text.numbers import multiples
 from explorer.languages.schema.text.sketch import Sketch
 from explorer.languages.schema.text.strings import among
 
-_NUMBER: Final = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
+_INTEGER: Final = "-?(?:0|[1-9][0-9]*)"
 _DECIMAL: Final = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?"
 _CODE: Final = r"u00(?:0[0-9a-fA-F]|1[0-9a-fA-F]|7[fF])"
-_STRING: Final = rf'"(?:[^"\\\x00-\x1f\x7f]|\\(?:["\\bfnrt]|{_CODE}))*"'
 _ANY_CODE: Final = "u(?:[0-9a-cA-CefEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2})"
 _NAME: Final = rf'"(?:[^"\\\x00-\x1f\x7f]|\\(?:["\\bfnrt]|{_ANY_CODE}))*"'
-_SHORT: Final = {8: b"b", 9: b"t", 10: b"n", 12: b"f", 13: b"r", 34: b'"', 92: b"\\"}
-KNOWN_FORMATS: Final = (
-    "date", "time", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri",
-)  # fmt: skip
+_ATOM: Final = r"[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]+"
+_LABEL: Final = "[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
+KNOWN_FORMATS: Final = {
+    **{name: FORMATS[name] for name in ("date", "time", "date-time", "duration", "hostname",
+                                        "ipv4", "ipv6", "uuid", "uri")},
+    "email": rf"{_ATOM}(?:\.{_ATOM})*@(?:{_LABEL}(?:\.{_LABEL})*|\[{FORMATS['ipv4']}\])",
+}  # fmt: skip
 
 
 class LLGuidanceDrawing(XGrammarDrawing):
@@ -52,12 +57,9 @@ class LLGuidanceDrawing(XGrammarDrawing):
         compact: Whether the server forbids free white space.
     """
 
+    engine = "llguidance"
     separators = (",", ":")
-    """The comma and the colon where the server forbids free white space."""
-
-    def __init__(self, text: str, *, compact: bool = False, blank: str | None = None) -> None:
-        super().__init__(text, compact=compact, blank=blank)
-        self.engine = "llguidance"
+    string = rf'"(?:[^"\\\x00-\x1f\x7f]|\\(?:["\\bfnrt]|{_CODE}))*"'
 
     def elsewhere(self, pointer: str) -> UnsupportedSchema:
         """The error for a part that is judged by JSON Schema's own reading."""
@@ -73,78 +75,73 @@ class LLGuidanceDrawing(XGrammarDrawing):
         if set(part) & _NOT_DRAWN:
             raise self.elsewhere(pointer)
         for keyword in ("$ref", "anyOf", "oneOf", "allOf"):
-            if keyword in part and set(part) - _BESIDE - {keyword}:
+            if keyword in part and set(part) - ANNOTATIONS - {keyword}:
                 raise self.elsewhere(pointer)
         if len(part.get("allOf", [0])) > 1 or ("enum" in part and "const" in part):
             raise self.elsewhere(pointer)
         if part and not set(part) & {"type", "enum", "const", "$ref", "anyOf", "oneOf", "allOf"}:
-            if set(part) - _BESIDE:
+            if set(part) - ANNOTATIONS:
                 raise self.elsewhere(pointer)
             return self.any_value()
         return super().value(schema, pointer)
 
     def _enum(self, part: Object, pointer: str) -> Node:
-        if set(part) - _BESIDE - {"enum"}:
+        if set(part) - ANNOTATIONS - {"enum"}:
             raise self.elsewhere(pointer)
-        made = [self._literal(each, f"{pointer}/enum") for each in part["enum"]]
-        return self.named(self.either(made), pointer, "enum")
+        return self.either(
+            [self.literal(each, pointer, "enum") for each in part["enum"]], pointer, "enum"
+        )
 
-    def _constant(self, value: Any, pointer: str) -> Node:
-        return self._literal(value, pointer)
-
-    def _literal(self, value: Any, pointer: str) -> Node:
+    def literal(self, value: Any, pointer: str, keyword: str) -> Node:
+        """One value: numbers as they are, strings and what is in brackets in any spelling."""
         if isinstance(value, str):
-            return self.machine(_quoted(among([value], Meter())), pointer)
-        if isinstance(value, bool) or value is None:
-            return self.text({True: "true", False: "false", None: "null"}[value], pointer)
-        if isinstance(value, list):
-            items = [self._literal(each, pointer) for each in cast("list[Any]", value)]
-            return self._listed("[", items, "]", pointer)
-        if isinstance(value, dict):
-            members = [
-                self.member(self._literal(name, pointer), self._literal(each, pointer), pointer)
-                for name, each in cast("Object", value).items()
+            return self.machine(_quoted(among([value], Meter())), pointer, keyword)
+        if isinstance(value, list | dict):
+            signs = "[]" if isinstance(value, list) else "{}"
+            entries = [
+                self.colon.join(self.hold(self.literal(each, pointer, keyword)) for each in entry)
+                for entry in _entries(cast("Object | list[Any]", value))
             ]
-            return self._listed("{", members, "}", pointer)
+            return self.brackets(signs, self.comma.join(entries), pointer, may_be_empty=False)
+        if isinstance(value, bool) or value is None:
+            return self.draw(self.at(pointer, keyword) + json.dumps(value))
         number = Decimal(repr(plain_number(value))).normalize()
-        return self.text(f"{number:f}", pointer)
+        return self.draw(self.at(pointer, keyword) + re.escape(f"{number:f}"))
 
-    def _listed(self, left: str, items: list[Node], right: str, pointer: str) -> Node:
-        if not items:
-            return self.empty(left, right, pointer)
-        rest = [part for item in items[1:] for part in (self.comma(pointer), item)]
-        return self.around(left, self.seq(items[0], *rest), right, pointer)
+    # --- numbers and strings
 
-    # --- numbers and strings ---------------------------------------------------------------------
-
-    def _integer(self, part: Object, pointer: str) -> Node:
-        self.remark(f"{pointer}/type", "An integer has one spelling: no 1.0 and no 1e3.")
-        bounds, machine = bounds_of(part), pattern_machine("-?(?:0|[1-9][0-9]*)")
+    def integer(self, part: Object, pointer: str) -> Node:
+        """An integer."""
+        self.say(f"{pointer}/type", "integer")
+        bounds, machine = bounds_of(part), pattern_machine(_INTEGER)
         if bounds:
-            machine = within(pattern_machine("0|-?[1-9][0-9]*"), bounds)
+            # Between two bounds, of which the lower is negative, it takes -0.
+            below = {order[0]: within(pattern_machine("-1"), [(bound, order)]).accepts(b"-1")
+                     for bound, order in bounds}  # fmt: skip
+            signed = "<" in below and below.get(">", False)
+            machine = within(pattern_machine(_INTEGER if signed else PLAIN_INTEGER), bounds)
         step = part.get("multipleOf")
         if step is not None:
             if plain_number(step) % 1:
                 raise self.elsewhere(pointer)
             machine = both(machine, multiples(int(plain_number(step)), 0, Meter()))
-        return self._numeric(part, machine, pointer)
+        return self.numeric(part, machine, pointer)
 
-    def _number(self, part: Object, pointer: str) -> Node:
+    def number(self, part: Object, pointer: str) -> Node:
+        """A number."""
         bounds = bounds_of(part)
         if "multipleOf" in part:
             raise self.elsewhere(pointer)
         if not bounds:
-            return self._numeric(part, pattern_machine(_NUMBER), pointer)
-        self.remark(pointer, "A bounded number has no exponent.")
+            return self.numeric(part, pattern_machine(NUMBER), pointer)
+        self.say(pointer, "number")
         machine = within(pattern_machine(_DECIMAL), bounds)
-        return self._numeric(
+        return self.numeric(
             part, both(machine, pattern_machine(r"(?!-0(?:\.0*)?$)(?s:.*)")), pointer
         )
 
-    def _free_string(self, pointer: str) -> Node:
-        return self.pattern(_STRING, pointer)
-
-    def _string(self, part: Object, pointer: str) -> Node:
+    def text(self, part: Object, pointer: str) -> Node:
+        """A string."""
         machine = pattern_machine("(?s:.*)")
         keyword = ""
         if "pattern" in part:
@@ -154,16 +151,16 @@ class LLGuidanceDrawing(XGrammarDrawing):
             keyword = "format"
             if part["format"] not in KNOWN_FORMATS:
                 raise self.elsewhere(pointer)
-            machine = both(machine, pattern_machine(FORMATS[part["format"]]))
+            machine = both(machine, pattern_machine(KNOWN_FORMATS[part["format"]]))
         if "minLength" in part or "maxLength" in part:
             keyword = keyword or ("maxLength" if "maxLength" in part else "minLength")
             least, most = int(part.get("minLength", 0)), part.get("maxLength", "")
             machine = both(machine, pattern_machine(f"(?s:.{{{least},{most}}})"))
         if not keyword:
-            return self.named(self._free_string(f"{pointer}/type"), pointer, "type")
-        return self.named(self.machine(_quoted(machine), f"{pointer}/{keyword}"), pointer, keyword)
+            return self.draw(self.at(pointer) + self.string)
+        return self.machine(_quoted(machine), pointer, keyword)
 
-    # --- containers ------------------------------------------------------------------------------
+    # --- containers
 
     def _array(self, part: Object, pointer: str) -> Node:
         return super()._array({"items": True, **part}, pointer)
@@ -180,11 +177,16 @@ class LLGuidanceDrawing(XGrammarDrawing):
         whole = {**part, "properties": {**listed, **unlisted}, "additionalProperties": more}
         return super()._object(whole, pointer)
 
-    def _other_name(self, properties: Object, pointer: str) -> Node:
+    def other_name(self, properties: Object, pointer: str) -> str:
+        """A name that is not one of the listed."""
         if not properties:
-            return self._free_string(pointer)
-        known = "|".join(re.escape(_plain(name)) for name in properties)
-        return self.pattern(rf"(?!(?:{known})$){_NAME}", pointer)
+            return self.string
+        return self.but([string_json(name) for name in properties], _NAME, pointer)
+
+
+def _entries(value: Object | list[Any]) -> list[tuple[Any, ...]]:
+    """The items of an array, or the members of an object, as tuples."""
+    return [(each,) for each in value] if isinstance(value, list) else list(value.items())
 
 
 NOT_DRAWN: Final = "not drawn"
@@ -193,15 +195,6 @@ _NOT_DRAWN: Final = frozenset({
     "dependentRequired", "dependentSchemas", "dependencies", "unevaluatedItems",
     "unevaluatedProperties", "$dynamicRef", "$recursiveRef",
 })  # fmt: skip
-_BESIDE: Final = frozenset({
-    "title", "description", "default", "examples", "$schema", "$id", "$defs", "definitions",
-    "$comment", "deprecated", "readOnly", "writeOnly",
-})  # fmt: skip
-
-
-def _plain(name: str) -> str:
-    escaped = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-    return '"' + "".join(escaped.get(char, char) for char in name) + '"'
 
 
 def _quoted(texts: Dfa) -> Dfa:
@@ -215,8 +208,8 @@ def _quoted(texts: Dfa) -> Dfa:
     for source, low, high, target in nfa.arcs.tolist():
         source, target = source + first, target + first
         for byte in range(low, min(high, 0x7F) + 1):
-            if byte in _SHORT:
-                sketch.text(source, b"\\" + _SHORT[byte], target)
+            if chr(byte) in SHORT:
+                sketch.text(source, SHORT[chr(byte)].encode(), target)
             if byte < 0x20 or byte == 0x7F:
                 tens, ones = f"{byte:02x}"
                 middle, last = sketch.state(), sketch.state()
@@ -225,7 +218,7 @@ def _quoted(texts: Dfa) -> Dfa:
                     sketch.byte(middle, ord(digit), last)
                 for digit in {ones, ones.upper()}:
                     sketch.byte(last, ord(digit), target)
-            elif byte not in _SHORT:
+            elif chr(byte) not in SHORT:
                 sketch.byte(source, byte, target)
         if high > 0x7F:
             sketch.interval(source, max(low, 0x80), high, target)

@@ -1,47 +1,39 @@
 r"""JSON Schema as outlines-core 0.2.14 reads it, under TGI, and under vLLM and SGLang if asked for.
 
-A schema becomes one pattern. White space between the tokens of JSON is at most one space, and the
-text begins and ends without any. The first of these keywords that a part has decides it:
-``properties``, ``allOf``, ``anyOf``, ``oneOf``, ``prefixItems``, ``enum``, ``const``, ``$ref``,
-``type``. Objects with ``properties`` are closed; bounds of numbers, ``additionalProperties`` beside
-``properties`` and the like are ignored. A reference may lead back to itself three times. What
-nothing describes nests twice.
+A schema becomes one pattern, and what is drawn here is that pattern, letter by letter; each piece
+of it knows the part of the schema that it comes from. White space between the tokens of JSON is at
+most one space, and the text begins and ends without any. The first of these keywords that a part
+has decides it: ``properties``, ``allOf``, ``anyOf``, ``oneOf``, ``prefixItems``, ``enum``,
+``const``, ``$ref``, ``type``. Objects with ``properties`` are closed; bounds of numbers,
+``additionalProperties`` beside ``properties`` and the like are ignored. References nest four times;
+a member that needs a fifth is left out. What nothing describes nests twice.
 """
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import Any, Final, cast
 
-from explorer.automata.tree.nodes import Empty, Node
-from explorer.languages.engines.drawing import EngineDrawing, Object, plain_number
+from explorer.automata.tree.nodes import Node
+from explorer.languages.engines.drawing import (
+    EngineDrawing,
+    Object,
+    facts,
+    plain_number,
+    string_json,
+)
 
-_CHAR: Final = r'(?:[^"\\\x00-\x1F\x7F-\x9F]|\\["\\/bfnrt])'
-_STRING: Final = rf'"{_CHAR}*"'
-_INTEGER: Final = "-?(?:0|[1-9][0-9]*)"
-_NUMBER: Final = rf"{_INTEGER}(?:\.[0-9]+)?(?:[eE][+-][0-9]+)?"
-_DAY: Final = r"(?:[0-9]{4})-(?:0[1-9]|1[0-2])-(?:0[1-9]|[1-2][0-9]|3[0-1])"
-_LOCAL: Final = "[a-z0-9!#$%&'*+/=?^_`{|}~-]+"
-_ODD: Final = r"\x01-\x08\x0b\x0c\x0e-\x1f"
-_ESCAPED: Final = r"\\[\x01-\x09\x0b\x0c\x0e-\x7f]"
-_LABEL: Final = "[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
-_OCTET: Final = "(?:2(?:5[0-5]|[0-4][0-9])|1[0-9][0-9]|[1-9]?[0-9])"
-FORMATS: Final = {
-    "date": _DAY,
-    "time": r"(?:2[0-3]|[01][0-9]):[0-5][0-9]:[0-5][0-9](?:\\.[0-9]+)?Z?",
-    "date-time": r"-?(?:[1-9][0-9]*)?[0-9]{4}-(?:1[0-2]|0[1-9])-(?:3[01]|0[1-9]|[12][0-9])"
-    r"T(?:2[0-3]|[01][0-9]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{3})?Z?",
-    "uuid": "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
-    "email": rf'(?:{_LOCAL}(?:\.{_LOCAL})*|"(?:[{_ODD}\x21\x23-\x5b\x5d-\x7f]|{_ESCAPED})*")@'
-    rf"(?:(?:{_LABEL}\.)+{_LABEL}|\[(?:{_OCTET}\.){{3}}(?:{_OCTET}|[a-z0-9-]*[a-z0-9]:"
-    rf"(?:[{_ODD}\x21-\x5a\x53-\x7f]|{_ESCAPED})+)\])",
-    "uri": r"(?:(?:https?|ftp)://(?:[^\s:@]+(?::[^\s:@]*)?@)?(?:[a-zA-Z\d.-]+\.[a-zA-Z]{2,}|localhost)"
-    r"(?::\d+)?(?:/[^\s?#]*)?(?:\?[^\s#]*)?(?:\#[^\s]*)?|urn:[a-zA-Z\d][a-zA-Z\d\-]{0,31}:[^\s]+)",
+_CHAR: Final = r'([^"\\\x00-\x1F\x7F-\x9F]|\\["\\/bfnrt])'
+_PLAIN: Final = {
+    "string": f'"{_CHAR}*"', "integer": "(-)?(0|[1-9][0-9]*)",
+    "number": r"((-)?(0|[1-9][0-9]*))(\.[0-9]+)?([eE][+-][0-9]+)?",
+    "boolean": "(true|false)", "null": "null",
 }  # fmt: skip
-"""The formats that it follows; it refuses others."""
-
+_ITEMS: Final = ("boolean", "null", "number", "integer", "string")
+_VALUES: Final = ("string", "number", "boolean", "null")
 DEEPEST: Final = 3
-"""The number of times that a reference may lead back to itself."""
+"""The most references that lead to another reference, one inside the other."""
 
 
 class OutlinesDrawing(EngineDrawing):
@@ -53,35 +45,37 @@ class OutlinesDrawing(EngineDrawing):
         blank: A pattern of the white space between the tokens of JSON.
     """
 
+    engine = "outlines"
+
     def __init__(self, text: str, *, compact: bool = False, blank: str | None = None) -> None:
-        super().__init__(text, "Outlines")
-        self._open: list[str] = []
-        self._blank = "" if compact else " ?" if blank is None else blank
-        if blank is not None:
-            return
-        self.remark(
-            "",
-            "Between the tokens of JSON it takes at most one space as white space, and around "
-            "the JSON none.",
-        )  # fmt: skip
+        super().__init__(text, "" if compact else "[ ]?" if blank is None else blank)
+        self._references = 0
+        if blank is None:
+            self.say("", "whole")
 
     def whole(self) -> Node:
         """The whole schema."""
-        return self.value(self.schema, "")
+        return self.draw(self.marked())
 
-    def blank(self, pointer: str) -> Node:
-        """The white space between two tokens of JSON."""
-        return self.pattern(self._blank, self.head(pointer)) if self._blank else Empty(0, 0)
+    def marked(self) -> str:
+        """The pattern of the whole schema, with marks."""
+        try:
+            return self.value(self.schema, "")
+        except _TooDeep as error:
+            raise self.refused("", "references nest too deep.") from error
 
-    def value(self, schema: Any, pointer: str) -> Node:
-        """The texts of a part of the schema."""
+    # --- parts
+
+    def value(self, schema: Any, pointer: str) -> str:
+        """The pattern of a part of the schema."""
         if not isinstance(schema, dict):
             raise self.refused(pointer, "it reads objects alone.")
         part = cast("Object", schema)
         if not part:
-            return self._anything(pointer)
+            options = [self._of_type({}, kind, pointer) for kind in (*_ITEMS, "array", "object")]
+            return f"({')|('.join(options)})"
         drawn = {
-            "properties": self._object, "allOf": self._all_of, "anyOf": self._union,
+            "properties": self._object, "allOf": self._union, "anyOf": self._union,
             "oneOf": self._union, "prefixItems": self._prefix, "enum": self._enum,
             "const": self._const, "$ref": self._reference, "type": self._typed,
         }  # fmt: skip
@@ -90,250 +84,181 @@ class OutlinesDrawing(EngineDrawing):
             raise self.refused(pointer, "it has none of the keywords that decide a part.")
         ignored = sorted(set(part) - _FOLLOWED - {keyword, "type"})
         if ignored:
-            self.remark(pointer, f"It ignores {', '.join(ignored)} beside {keyword}.")
-        return drawn[keyword](part, pointer)
+            self.say(pointer, "beside", ignored=", ".join(ignored), keyword=keyword)
+        return self.at(pointer, keyword) + drawn[keyword](part, pointer)
 
-    # --- objects
-    # -----------------------------------------------------------------------------------
-
-    def _object(self, part: Object, pointer: str) -> Node:
+    def _object(self, part: Object, pointer: str) -> str:
         """The listed members in their order, and no others."""
-        self.remark(pointer, "An object with properties is closed.")
-        properties: Object = part["properties"]
+        self.say(pointer, "closed")
         required = {str(name) for name in part.get("required", [])}
-        comma = self.seq(self.blank(pointer), self.text(",", self.head(pointer)))
-        blank = self.blank(pointer)
-        members: list[Node] = []
+        mark, blank = self.at(pointer), self.blank
+        comma = f"{mark}{blank},"
+        members: list[str] = []
         asked: list[bool] = []
-        for name, each in properties.items():
+        for name, each in cast("Object", part["properties"]).items():
             place = f"{pointer}/properties/{name.replace('~', '~0').replace('/', '~1')}"
+            key = f'{self.at(place, "")}{blank}"{_escaped(name)}"{blank}:{blank}'
             try:
-                value = self.value(each, place)
+                members.append(key + self.value(each, place))
             except _TooDeep:
                 continue
-            key = self.text(f'"{name}"', place)
             asked.append(name in required)
-            members.append(
-                self.named(
-                    self.seq(
-                        blank, key, blank, self.text(":", place), blank, value
-                    ), place,
-                )
-            )  # fmt: skip
-        inside: Node = Empty(0, 0)
         if any(asked):
             last = max(k for k, is_asked in enumerate(asked) if is_asked)
-            made: list[Node] = []
-            for k, member in enumerate(members):
-                one = self.seq(member, comma) if k < last else member if k == last else self.seq(
-                    comma, member
-                )  # fmt: skip
-                made.append(one if asked[k] else self.maybe(one))
-            inside = self.seq(*made)
-        elif members:
-            ways = [
-                self.seq(*(self.maybe(self.seq(other, comma)) for other in members[:k]), member)
+            members = [
+                f"{member}{comma}" if k < last else member if k == last else f"{comma}{member}"
                 for k, member in enumerate(members)
             ]
-            inside = self.maybe(self.either(ways))
-        head = self.head(pointer)
-        whole = self.seq(self.text("{", head), inside, self.blank(pointer), self.text("}", head))
-        return self.named(whole, pointer, "type")
+            inside = "".join(
+                member if is_asked else f"({member})?"
+                for member, is_asked in zip(members, asked, strict=True)
+            )
+        else:
+            before = [f"({member}{comma})?" for member in members]
+            inside = "|".join("".join(before[:k]) + member for k, member in enumerate(members))
+            inside = f"({inside})?"
+        return rf"{mark}\{{{inside}{mark}{blank}\}}"
 
-    def _map(self, part: Object, pointer: str, depth: int = 2) -> Node:
+    def _map(self, part: Object, pointer: str, depth: int = 2) -> str:
         """An object whose members are not listed."""
-        least, most = int(part.get("minProperties", 0)), part.get("maxProperties")
-        if most == 0:
-            return self._brackets("{", Empty(0, 0), "}", pointer)
-        if part.get("minProperties") or most:
-            self.remark(pointer, "Of bounds on the number of members it follows only 0 and 1.")
+        mark, blank = self.at(pointer), self.blank
+        if part.get("maxProperties") == 0:
+            return rf"{mark}\{{{blank}\}}"
+        if part.get("minProperties") or part.get("maxProperties"):
+            self.say(pointer, "members")
         further: Any = part.get("additionalProperties")
         if further is None or further is True:
-            kinds = ["string", "number", "boolean", "null"] + (["object", "array"] if depth else [])
-            value = self.either([self._plain(kind, pointer, depth - 1) for kind in kinds])
+            value = self._any_of(
+                (*_VALUES, *(("object", "array") if depth else ())), pointer, depth
+            )
         else:
             value = self.value(further, f"{pointer}/additionalProperties")
-        name = self.pattern(_STRING, pointer)
-        member = self.seq(
-            name, self.blank(pointer), self.text(":", pointer), self.blank(pointer), value
-        )
-        again = self.repeat(
-            self.seq(self.blank(pointer), self.text(",", pointer), self.blank(pointer), member)
-        )
-        some = self.seq(member, again)
-        return self._brackets("{", some if least else self.maybe(some), "}", pointer)
+        member = f"{mark}{_PLAIN['string']}{blank}:{blank}{value}{mark}"
+        least = "" if part.get("minProperties") else "?"
+        return rf"{mark}\{{{blank}({member}({blank},{blank}{member}){{0,}}){least}{blank}\}}"
 
-    def _brackets(self, left: str, inside: Node, right: str, pointer: str) -> Node:
-        head = self.head(pointer)
-        first, last = self.text(left, head), self.text(right, head)
-        made = self.seq(first, self.blank(pointer), inside, self.blank(pointer), last)
-        if isinstance(inside, Empty):
-            made = self.seq(first, self.blank(pointer), last)
-        return self.named(made, pointer, "type")
+    def _any_of(self, kinds: tuple[str, ...], pointer: str, depth: int) -> str:
+        return f"({'|'.join(self._of_type({}, kind, pointer, depth - 1) for kind in kinds)})"
 
-    # --- combinations
-    # --------------------------------------------------------------------------------
-
-    def _all_of(self, part: Object, pointer: str) -> Node:
-        self.remark(f"{pointer}/allOf", "It writes the parts of an allOf one after the other.")
-        return self.seq(
-            *(self.value(each, f"{pointer}/allOf/{k}") for k, each in enumerate(part["allOf"]))
-        )
-
-    def _union(self, part: Object, pointer: str) -> Node:
-        keyword = "anyOf" if "anyOf" in part else "oneOf"
+    def _union(self, part: Object, pointer: str) -> str:
+        keyword = next(name for name in ("allOf", "anyOf", "oneOf") if name in part)
+        if keyword != "anyOf":
+            self.say(f"{pointer}/{keyword}", keyword)
+        options = enumerate(part[keyword])
+        made = [self.value(each, f"{pointer}/{keyword}/{k}") for k, each in options]
         if keyword == "oneOf":
-            self.remark(f"{pointer}/oneOf", "It reads oneOf as anyOf.")
-        made = [
-            self.value(each, f"{pointer}/{keyword}/{k}") for k, each in enumerate(part[keyword])
-        ]
-        return self.either(made) if made else Empty(*self.span(pointer))
+            return _apart(made)
+        return f"({('' if keyword == 'allOf' else '|').join(made)})"
 
-    def _enum(self, part: Object, pointer: str) -> Node:
-        made = [self._literal(each, f"{pointer}/enum") for each in part["enum"]]
-        whole = self.either(made) if made else Empty(*self.span(pointer))
-        return self.named(whole, pointer, "enum")
+    def _enum(self, part: Object, pointer: str) -> str:
+        return f"({'|'.join(map(self._literal, part['enum']))})"
 
-    def _const(self, part: Object, pointer: str) -> Node:
-        return self.named(self._literal(part["const"], f"{pointer}/const"), pointer, "const")
+    def _const(self, part: Object, pointer: str) -> str:
+        return self._literal(part["const"])
 
-    def _literal(self, value: Any, pointer: str) -> Node:
-        if isinstance(value, dict | list):
-            left, right = ("{", "}") if isinstance(value, dict) else ("[", "]")
-            parts: list[Node] = []
-            blank = self.blank(pointer)
-            entries: list[tuple[str | None, Any]] = (
-                list(cast("Object", value).items())
-                if isinstance(value, dict) else [(None, each) for each in cast("list[Any]", value)]
-            )  # fmt: skip
-            for k, (name, each) in enumerate(entries):
-                if k:
-                    parts += [self.blank(pointer), self.text(",", pointer), self.blank(pointer)]
-                if name is not None:
-                    key = self.text(_json(name), pointer)
-                    parts += [key, blank, self.text(":", pointer), blank]
-                parts.append(self._literal(each, pointer))
-            inside = [self.blank(pointer), *parts] if parts else [self.blank(pointer)]
-            return self.seq(
-                self.text(left, pointer), *inside, self.blank(pointer), self.text(right, pointer)
+    def _literal(self, value: Any) -> str:
+        blank = self.blank
+        comma = f"{blank},{blank}"
+        if isinstance(value, dict):
+            members = comma.join(
+                f"{_escaped(_json(name))}{blank}:{blank}{self._literal(each)}"
+                for name, each in cast("Object", value).items()
             )
-        return self.text(_json(value), pointer)
+            return rf"\{{{blank}{members}{blank}\}}"
+        if isinstance(value, list):
+            items = comma.join(map(self._literal, cast("list[Any]", value)))
+            return rf"\[{blank}{items}{blank}\]"
+        return _escaped(_json(value))
 
-    def _reference(self, part: Object, pointer: str) -> Node:
+    def _reference(self, part: Object, pointer: str) -> str:
         ref = str(part["$ref"])
         if ref != "#" and not ref.startswith("#/"):
             raise self.refused(f"{pointer}/$ref", "it follows no reference to another document.")
-        if self._open.count(ref) >= DEEPEST:
+        if self._references > DEEPEST:
             raise _TooDeep()
         target, place = self.by_ref(ref, pointer)
-        self._open.append(ref)
+        self._references += 1
         try:
             return self.value(target, place)
         finally:
-            self._open.pop()
+            self._references -= 1
 
-    # --- arrays
-    # ----------------------------------------------------------------------------------------
-
-    def _prefix(self, part: Object, pointer: str) -> Node:
-        self.remark(
-            f"{pointer}/prefixItems", "It demands all of prefixItems, and no further items."
+    def _prefix(self, part: Object, pointer: str) -> str:
+        self.say(f"{pointer}/prefixItems", "prefixItems")
+        mark, blank, items = (
+            self.at(pointer, "prefixItems"),
+            self.blank,
+            enumerate(part["prefixItems"]),
         )
-        parts: list[Node] = []
-        for k, each in enumerate(part["prefixItems"]):
-            if k:
-                parts += [self.blank(pointer), self.text(",", pointer), self.blank(pointer)]
-            parts.append(self.value(each, f"{pointer}/prefixItems/{k}"))
-        made = self.seq(
-            self.text("[", pointer),
-            self.blank(pointer),
-            *parts,
-            self.blank(pointer),
-            self.text("]", pointer),
+        inside = f"{mark}{blank},{blank}".join(
+            self.value(each, f"{pointer}/prefixItems/{k}") for k, each in items
         )
-        return self.named(made, pointer, "prefixItems")
+        return rf"\[{blank}{inside}{mark}{blank}\]"
 
-    def _array(self, part: Object, pointer: str, depth: int = 2) -> Node:
+    def _array(self, part: Object, pointer: str, depth: int = 2) -> str:
         least, most = int(part.get("minItems", 0)), part.get("maxItems")
+        mark, blank = self.at(pointer), self.blank
         if most == 0:
-            return self._brackets("[", Empty(0, 0), "]", pointer)
+            return rf"{mark}\[{blank}\]"
         if "items" in part:
-            item = self.value(part["items"], f"{pointer}/items")
+            item = f"({self.value(part['items'], f'{pointer}/items')})"
         else:
-            kinds = ["boolean", "null", "number", "integer", "string"]
-            kinds += ["object", "array"] if depth else []
-            item = self.either([self._plain(kind, pointer, depth - 1) for kind in kinds])
-        again = self.seq(self.text(",", pointer), self.blank(pointer), item)
-        room = None if most is None else int(most) - 1
-        some = self.seq(item, self.repeat(again, max(least - 1, 0), room))
-        return self._brackets("[", some if least else self.maybe(some), "]", pointer)
+            item = self._any_of((*_ITEMS, *(("object", "array") if depth else ())), pointer, depth)
+        often = f"{{{max(least - 1, 0)},{'' if most is None else int(most) - 1}}}"
+        inside = f"({mark}{item}{mark}(,{blank}{item}){often}){'' if least else '?'}"
+        return rf"{mark}\[{blank}{inside}{mark}{blank}\]"
 
     # --- plain types
-    # --------------------------------------------------------------------------------------
 
-    def _typed(self, part: Object, pointer: str) -> Node:
+    def _typed(self, part: Object, pointer: str) -> str:
         kinds = part["type"]
-        if isinstance(kinds, list):
-            made = [self._of_type(part, kind, pointer) for kind in cast("list[str]", kinds)]
-            return self.either(made) if made else Empty(*self.span(pointer))
-        return self._of_type(part, str(kinds), pointer)
+        if not isinstance(kinds, list):
+            return self._of_type(part, str(kinds), pointer)
+        return _apart([self._of_type(part, kind, pointer) for kind in cast("list[str]", kinds)])
 
-    def _of_type(self, part: Object, kind: str, pointer: str) -> Node:
+    def _of_type(self, part: Object, kind: str, pointer: str, depth: int = 2) -> str:
+        """Any value of a type; arrays and objects that nothing describes nest to a depth."""
         if kind == "object":
-            return self._map(part, pointer)
+            return self._map(part, pointer, depth)
         if kind == "array":
-            return self._array(part, pointer)
+            return self._array(part, pointer, depth)
         if kind == "string":
             return self._string(part, pointer)
         if kind in ("integer", "number") and set(part) & _BOUNDS:
-            self.remark(pointer, "It ignores the bounds of numbers, and multipleOf.")
-        return self.named(self._plain(kind, pointer), pointer, "type")
-
-    def _plain(self, kind: str, pointer: str, depth: int = 0) -> Node:
-        """Any value of a type; arrays and objects nest to a depth."""
-        if kind == "object":
-            return self._map({}, pointer, depth)
-        if kind == "array":
-            return self._array({}, pointer, depth)
-        patterns = {
-            "string": _STRING, "integer": _INTEGER, "number": _NUMBER, "boolean": "true|false",
-            "null": "null",
-        }  # fmt: skip
-        if kind not in patterns:
+            self.say(pointer, "bounds")
+        if kind not in _PLAIN:
             raise self.refused(f"{pointer}/type", f"{kind} is not a type.")
-        return self.pattern(patterns[kind], f"{pointer}/type")
+        return self.at(pointer) + _PLAIN[kind]
 
-    def _string(self, part: Object, pointer: str) -> Node:
+    def _string(self, part: Object, pointer: str) -> str:
         if "minLength" in part or "maxLength" in part:
             least, most = int(part.get("minLength", 0)), part.get("maxLength")
             if most is not None and int(most) < least:
                 raise self.refused(pointer, "maxLength is less than minLength.")
             if "pattern" in part or "format" in part:
-                self.remark(pointer, "Beside a length it ignores pattern and format.")
-            bound = f"{{{least},{'' if most is None else int(most)}}}"
-            return self.named(self.pattern(f'"{_CHAR}{bound}"', pointer), pointer, "maxLength")
+                self.say(pointer, "length")
+            mark = self.at(pointer, "minLength" if most is None else "maxLength")
+            return f'{mark}"{_CHAR}{{{least},{"" if most is None else int(most)}}}"'
         if "pattern" in part:
-            self.remark(f"{pointer}/pattern", "A pattern is of the whole string, as it is written.")
+            self.say(f"{pointer}/pattern", "pattern")
             pattern = str(part["pattern"])
             if pattern.startswith("^") and pattern.endswith("$"):
                 pattern = pattern[1:-1]
-            return self.named(
-                self.pattern(f'"{pattern}"', f"{pointer}/pattern"), pointer, "pattern"
-            )
+            return f'{self.at(pointer, "pattern")}("{pattern}")'
         if "format" in part:
-            known = FORMATS.get(str(part["format"]))
+            known = facts("outlines")["formats"].get(str(part["format"]))
             if known is None:
                 raise self.refused(f"{pointer}/format", "it does not know this format.")
-            return self.named(self.pattern(f'"{known}"', f"{pointer}/format"), pointer, "format")
-        return self.named(self._plain("string", pointer), pointer, "type")
-
-    def _anything(self, pointer: str) -> Node:
-        kinds = ("boolean", "null", "number", "integer", "string", "array", "object")
-        return self.either([self._plain(kind, pointer, 2) for kind in kinds])
+            return f'{self.at(pointer, "format")}"{known}"'
+        return self.at(pointer) + _PLAIN["string"]
 
 
 class _TooDeep(Exception):
-    """A reference leads back to itself too often: the member that holds it is left out."""
+    """References nest too deep: the member that holds them is left out."""
+
+
+def _apart(options: list[str]) -> str:
+    return f"((?:{')|(?:'.join(options)}))" if options else "()"
 
 
 _BOUNDS: Final = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
@@ -344,25 +269,20 @@ _FOLLOWED: Final = frozenset({
 })  # fmt: skip
 
 
+def _escaped(text: str) -> str:
+    """A text as a pattern, as Rust's regex crate escapes it."""
+    return re.sub(r"([\\.+*?()|\[\]{}^$#&\-~])", r"\\\1", text)
+
+
 def _json(value: Any) -> str:
-    """A value as it writes it: members and items apart, escapes as serde has them."""
+    """A value as it writes it: members and items apart, numbers as Rust has them."""
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
     if isinstance(value, int) and -(2**63) <= value < 2**64:
         return str(value)
     if isinstance(value, int | float | Decimal):
-        number = float(plain_number(value))
-        return repr(number).replace("e-0", "e-")
-    short = {
-        '"': '\\"',
-        "\\": "\\\\",
-        "\b": "\\b",
-        "\f": "\\f",
-        "\n": "\\n",
-        "\r": "\\r",
-        "\t": "\\t",
-    }
-    text = "".join(
-        short.get(char) or (f"\\u{ord(char):04x}" if char < " " else char) for char in str(value)
-    )
-    return f'"{text}"'
+        number = repr(float(plain_number(value)))
+        if number.endswith("e-05"):
+            return f"{Decimal(number):f}"
+        return number.replace("e-0", "e-")
+    return string_json(str(value))

@@ -11,7 +11,9 @@ from explorer.automata.tree.nodes import Source
 from explorer.errors import ConstraintError, UnsupportedSchema
 from explorer.languages.constraint import Constraint
 from explorer.languages.engines.llguidance import NOT_DRAWN
+from explorer.languages.engines.patterns import CLASSES, pattern_for
 from explorer.languages.engines.source import ENGINES, EngineSchema
+from explorer.languages.regex.source import Regex
 from explorer.languages.schema.source import JsonSchema
 from explorer.vocabulary import Vocabulary
 
@@ -41,7 +43,11 @@ def as_engine(constraint: Constraint, engine: str) -> Constraint:
     Args:
         engine: A name of `TITLES`.
     """
-    made = _read(constraint.source, engine)
+    source = constraint.source
+    if isinstance(source, Regex) and engine in CLASSES:
+        made = pattern_for(source, engine)
+    else:
+        made = _read(source, engine)
     return constraint if made is constraint.source else Constraint(made)
 
 

@@ -17,12 +17,10 @@ from explorer.languages.schema.diagnosis.remedies import LOOP_REMEDIES
 from explorer.languages.schema.reading.text import value_of_json
 from explorer.languages.sources.registry import register
 
-ENGINES: Final[Mapping[str, tuple[str, str]]] = {
-    "xgrammar": ("xgrammar", "XGrammarDrawing"),
-    "llguidance": ("llguidance", "LLGuidanceDrawing"),
-    "outlines": ("outlines", "OutlinesDrawing"),
-}
-"""The file and the class of each reading that is drawn."""
+ENGINES: Final[Mapping[str, str]] = {
+    "xgrammar": "XGrammarDrawing", "llguidance": "LLGuidanceDrawing", "outlines": "OutlinesDrawing",
+}  # fmt: skip
+"""The class of each reading, in the file of the engine's name."""
 
 _WHOLE: Final = "the whole schema"
 
@@ -59,11 +57,11 @@ class EngineSchema(Source):
 
     @cached_property
     def _drawn(self) -> tuple[EngineDrawing, Node]:
-        file, name = ENGINES[self.engine]
-        made: Any = getattr(import_module(f"explorer.languages.engines.{file}"), name)
+        file = import_module(f"explorer.languages.engines.{self.engine}")
+        made: Any = getattr(file, ENGINES[self.engine])
         drawing = cast("EngineDrawing", made(self.schema, compact=self.compact, blank=self.blank))
         try:
-            return drawing, drawing.named(drawing.whole(), "")
+            return drawing, drawing.whole()
         except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
             raise drawing.refused("", "a keyword has a value that does not fit it.") from error
         except RecursionError as error:

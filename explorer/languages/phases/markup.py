@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Final, Self, cast
 from explorer.arguments import instance, shown
 from explorer.automata.tree.nodes import Branch, Concat, Node, Repeat, Source, Written, letters
 from explorer.errors import ConstraintError, DamagedFile
-from explorer.languages.engines.xgrammar import FORMATS
+from explorer.languages.engines.drawing import facts
 from explorer.languages.phases.followed import PartMark, PartNet
 from explorer.languages.phases.free import AnyText
 from explorer.languages.regex.source import Regex
@@ -357,8 +357,9 @@ class _MarkupReader:
         for keyword in data:
             if keyword not in known:
                 raise _refused(f"{pointer}/{keyword}", "the keyword is not followed of text")
-        if data.get("format") in FORMATS and self.source.options.formats:
-            source = Intersection(source, Regex.read(FORMATS[str(data["format"])]))
+        known = facts("xgrammar")["formats"]
+        if data.get("format") in known and self.source.options.formats:
+            source = Intersection(source, Regex.read(known[data["format"]]))
         if "pattern" in data:
             source = Intersection(source, Regex.read(f"(?s:.*(?:{data['pattern']}).*)"))
         if "minLength" in data or "maxLength" in data:

@@ -9,7 +9,6 @@ from random import Random
 import pytest
 
 import explorer
-from explorer.languages.engines import xgrammar as reading
 from explorer.languages.engines.reading import as_engine
 from explorer.languages.engines.source import EngineSchema
 from explorer.languages.sources.registry import kind_of
@@ -33,7 +32,7 @@ def test_a_reading_that_is_wrong_is_noticed() -> None:
     pytest.importorskip("xgrammar")
     wrong = as_engine(explorer.json_schema({"type": "integer"}), "xgrammar")
     assert not wrong.accepts("007") and wrong.accepts("7")
-    assert reading.FORMATS and not wrong.accepts("7.0")
+    assert not wrong.accepts("7.0")
     tally = compare("xgrammar", 150, seed=3, reading="llguidance")
     assert tally.differences, "a schema that is not read as xgrammar reads it"
 
