@@ -42,10 +42,10 @@ from benchmarks.invasive_cases import (
 from explorer import Sampler, generate
 from explorer.analysis.invasiveness import invasiveness, schemes_of
 from explorer.analysis.invasiveness.schemes import OURS, TEMPLATES, naturalised
-from explorer.decoding.sampling.sampler import uniform
+from explorer.decoding.sampling.sampler import masked_logits, uniform
+from explorer.decoding.speculation.counts import TokenCounts
+from explorer.decoding.speculation.drafting import Drafting
 from explorer.decoding.speculation.own_first import own_first
-from explorer.decoding.speculation.proposing import Counting, TokenCounts
-from explorer.decoding.speculation.taking import masked_logits
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.schemes.lookahead import lookahead_machines
 from explorer.tokens.schemes.templates import template_machine
@@ -146,16 +146,18 @@ class Meter:
         }
 
 
-def learned(machine: TokenMachine, texts: Sequence[Sequence[int]]) -> TokenCounts:
-    """The counts of some texts."""
-    counts = TokenCounts(machine)
+def learned(
+    lm: Any, prompt: str, machine: TokenMachine, texts: Sequence[Sequence[int]], ahead: int
+) -> Drafting | None:
+    """A draft with the counts of some texts; ``None`` for no tokens ahead."""
+    counts = TokenCounts(lm, prompt, machine)
     for ids in texts:
         counts.learn(ids)
-    return counts
+    return Drafting(counts, ahead, masked=False) if ahead else None
 
 
 def written(
-    lm: Any, prompt: str, machine: TokenMachine | None, seeds: range, counting: Counting | None,
+    lm: Any, prompt: str, machine: TokenMachine | None, seeds: range, draft: Drafting | None,
     own: bool,
 ) -> Meter:  # fmt: skip
     """Texts of some seeds, one by one."""
@@ -165,17 +167,18 @@ def written(
             meter.time(
                 lambda seed=seed: own_first(
                     lm, prompt, machine, sampler=sampler, max_tokens=LONGEST, seed=seed,
-                    counting=counting,
+                    draft=draft,
                 )
             )  # fmt: skip
         else:
-            drafting = counting or Counting(TokenCounts(machine), ahead=0)
             meter.time(
-                lambda seed=seed, drafting=drafting: generate(
+                lambda seed=seed: generate(
                     lm, [prompt], machine, sampler, LONGEST, seed=seed, masking_budget=False,
-                    draft=drafting, log_probs=False,
+                    draft=draft, log_probs=False,
                 )[0]
             )  # fmt: skip
+        if draft is not None and isinstance(draft.model, TokenCounts):
+            draft.model.learn(meter.ids[-1])
     return meter
 
 
@@ -267,8 +270,8 @@ def rates(
     kept: dict[bool, list[tuple[int, ...]]] = {}
     for counted in (False, True):
         for own in (False, True):
-            counting = Counting(learned(machine, warm), ahead=ahead) if counted else None
-            made = written(lm, prompt, machine, seeds, counting, own=own)
+            draft = learned(lm, prompt, machine, warm, ahead) if counted else None
+            made = written(lm, prompt, machine, seeds, draft, own=own)
             ways = [*(["own choice first"] if own else []), *(["counts"] if counted else [])]
             row = rows[" + ".join(ways) or PLAIN] = made.row(alone)
             plain = kept.setdefault(own, made.ids)
@@ -288,8 +291,8 @@ def sweep(lm: Any, texts: int) -> dict[str, Any]:
         plain = written(lm, prompt, machine, seeds, None, own=True).ids
         rows: list[dict[str, float]] = []
         for ahead in range(13):
-            counting = Counting(learned(machine, warm), ahead=ahead)
-            made = written(lm, prompt, machine, seeds, counting, own=True)
+            draft = learned(lm, prompt, machine, warm, ahead)
+            made = written(lm, prompt, machine, seeds, draft, own=True)
             row = made.row(alone)
             row["differing"] = differing(lm, prompt, machine, plain, made.ids)
             rows.append(row)

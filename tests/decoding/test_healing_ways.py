@@ -1,4 +1,4 @@
-"""Token healing in two ways: they agree on canonical prompts, and differ by name on others."""
+"""Token healing in two ways: they agree on canonical prompts, and differ on others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 import explorer
 from explorer import Sampler, choice, literal, regex
-from explorer.decoding.stepping.healing_ways import compare_healing
+from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint
 from tests.decoding.models import HashModel
@@ -34,32 +34,42 @@ def encoded(lm: Any, text: str) -> tuple[int, ...]:
     return tuple(lm.tokenizer.encode(text))
 
 
+def healed(lm: Any, constraint: Constraint, prompt: str) -> tuple[Trace, Trace]:
+    """One run with a token of the prompt taken back, and one with the prompt in the constraint."""
+    back = explorer.Session(lm, constraint, prompt, heal=True).run()
+    whole = explorer.Session(
+        lm, constraint.canonical(lm.vocabulary), prompt, heal="prompt", forced="run"
+    )
+    return back, whole.run()
+
+
+def ids_of(trace: Trace) -> tuple[int, ...]:
+    return (*trace.prompt_ids, *trace.ids)
+
+
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize(("prompt", "constraint"), few(CANONICAL, 2))
 def test_they_agree_on_canonical_prompts(name: str, prompt: str, constraint: Constraint) -> None:
     lm = explorer.load_model(name)
-    ways = compare_healing(lm, constraint, prompt)
-    assert ways.agree and ways.reopened <= 1
-    assert ways.back.answer == ways.whole.answer and constraint.accepts(ways.whole.answer)
-    assert ways.message == "Both ways read and write the same tokens."
+    back, whole = healed(lm, constraint, prompt)
+    assert ids_of(back) == ids_of(whole)
+    assert back.answer == whole.answer and constraint.accepts(whole.answer)
     # The ids of the tokenizer itself, for prompt and answer together.
-    ids = (*ways.whole.prompt_ids, *ways.whole.ids[:-1])
-    assert ids == encoded(lm, prompt + ways.whole.answer)
+    assert ids_of(whole)[:-1] == encoded(lm, prompt + whole.answer)
 
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize(("prompt", "constraint", "changed", "piece"), OTHERS)
-def test_they_differ_by_name_on_others(
+def test_they_differ_on_others(
     name: str, prompt: str, constraint: Constraint, changed: int, piece: str
 ) -> None:
     lm = explorer.load_model(name)
-    ways = compare_healing(lm, constraint, prompt)
-    assert not ways.agree and ways.reopened == changed
-    assert f"{changed} tokens of the prompt otherwise, from {piece!r}" in ways.message
-    ids = (*ways.whole.prompt_ids, *ways.whole.ids[:-1])
-    assert ids == encoded(lm, prompt + ways.whole.answer)
-    back = (*ways.back.prompt_ids, *ways.back.ids[:-1])
-    assert back != encoded(lm, prompt + ways.back.answer)
+    back, whole = healed(lm, constraint, prompt)
+    given, ids = lm.encode_prompt(prompt), ids_of(whole)
+    assert ids_of(back) != ids and given[: len(given) - changed] == ids[: len(given) - changed]
+    assert lm.vocabulary.tokens[ids[len(given) - changed]] == piece.encode()
+    assert ids[:-1] == encoded(lm, prompt + whole.answer)
+    assert ids_of(back)[:-1] != encoded(lm, prompt + back.answer)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
-import pickle
-import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -83,26 +80,25 @@ def test_dtype_and_device(saved: Path) -> None:
 def test_a_pickle_is_refused_before_it_is_opened(saved: Path) -> None:
     (saved / "model.safetensors").unlink()
     (saved / "pytorch_model.bin").write_bytes(b"cos\nsystem\n(S'false'\ntR.")
-    with pytest.raises(ExplorerError, match=r"pytorch_model\.bin, a pickle"):
+    with pytest.raises(ExplorerError, match=r"cannot be loaded: .*model\.safetensors"):
         load_model(saved)
 
 
 def test_no_weights_and_lacking_shards(saved: Path) -> None:
     (saved / "model.safetensors").unlink()
-    with pytest.raises(ExplorerError, match="has no weights"):
+    with pytest.raises(ExplorerError, match=r"cannot be loaded: .*model\.safetensors"):
         load_model(saved)
     index = saved / "model.safetensors.index.json"
-    index.write_text(json.dumps({"weight_map": {"a": "1.safetensors", "b": "2.safetensors"}}))
-    with pytest.raises(ExplorerError, match="lacks 2 of 2 files"):
-        load_model(saved)
-    index.write_text("[]")
-    with pytest.raises(ExplorerError, match="not the index"):
-        load_model(saved)
+    shards = {"metadata": {}, "weight_map": {"a": "1.safetensors", "b": "2.safetensors"}}
+    for text in (json.dumps(shards), "[]", '{"weight_map": {}}'):
+        index.write_text(text)
+        with pytest.raises(ExplorerError, match="cannot be loaded"):
+            load_model(saved)
 
 
 @pytest.mark.parametrize("damaged", ["config.json", "model.safetensors", "tokenizer.json"])
 def test_damaged_files_give_one_clear_error(saved: Path, damaged: str) -> None:
-    (saved / damaged).write_bytes(b"\x00\x01")
+    (saved / damaged).write_bytes(b"\x00\x01" * 200_000)
     with pytest.raises(ExplorerError, match="cannot be loaded") as caught:
         load_model(saved)
     assert str(saved) in str(caught.value) and '"tiny"' in str(caught.value)
@@ -224,49 +220,17 @@ def test_shards_in_the_folder_are_read(saved: Path) -> None:
     assert load_model(saved).vocabulary == language_model("llama").vocabulary
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["weights.bin", "../a.safetensors", "sub/a.safetensors", "..\\a.safetensors", "C:a.safetensors",
-     "/elsewhere/a.safetensors", "a.safetensors\n", "", 5, None, ["a.safetensors"]],
-)  # fmt: skip
-def test_an_index_names_only_safetensors_of_the_folder(saved: Path, name: object) -> None:
-    sharded(saved, name)
-    for place in (saved, saved.parent, saved / "sub"):
-        place.mkdir(exist_ok=True)
-        shutil.copy(saved / "a.safetensors", place / "weights.bin")
-    # A pickle that would be opened without a word.
+def test_no_pickle_and_no_kernel_is_opened(saved: Path) -> None:
+    kept = (saved / "config.json").read_text()
+    for setting in ({"transformers_weights": "own.bin"}, {"attn_implementation": "some/kernel"}):
+        change(saved, **setting)
+        with pytest.raises(ExplorerError, match=r"can be code: '(own\.bin|some/kernel)'"):
+            load_model(saved)
+        (saved / "config.json").write_text(kept)
+    sharded(saved, "weights.bin")
+    # It would be opened without a word.
     torch.save(load_file(saved / "a.safetensors"), saved / "weights.bin")
-    with pytest.raises(ExplorerError, match=r"index|lacks") as caught:
-        load_model(saved)
-    assert caught.value.__cause__ is None or not isinstance(name, str)
-    assert isinstance(name, list) or repr(name) in str(caught.value)
-
-
-def test_a_configuration_names_only_safetensors_of_the_folder(saved: Path) -> None:
-    change(saved, transformers_weights="adapter_model.bin")
-    with pytest.raises(ExplorerError, match=r"names 'adapter_model\.bin'"):
-        load_model(saved)
-
-
-def test_an_adapter_and_kernels_from_elsewhere_are_refused(saved: Path) -> None:
-    (saved / "adapter_config.json").write_text("{}")
-    with pytest.raises(ExplorerError, match="adapter"):
-        load_model(saved)
-    (saved / "adapter_config.json").unlink()
-    change(saved, attn_implementation="somebody/kernel")
-    with pytest.raises(ExplorerError, match="code from elsewhere"):
-        load_model(saved)
-
-
-def test_a_link_out_of_the_folder_is_refused(saved: Path, tmp_path_factory: Any) -> None:
-    elsewhere = tmp_path_factory.mktemp("elsewhere") / "model.safetensors"
-    (saved / "model.safetensors").rename(elsewhere)
-    (saved / "model.safetensors").symlink_to(elsewhere)
-    with pytest.raises(ExplorerError, match=f"is a link to {elsewhere}"):
-        load_model(saved)
-    (saved / "model.safetensors").unlink()
-    (saved / "model.safetensors").symlink_to("model.safetensors")
-    with pytest.raises(ExplorerError, match="in a circle"):
+    with pytest.raises(ExplorerError, match=r"can be code: 'weights\.bin'"):
         load_model(saved)
 
 
@@ -281,12 +245,6 @@ def test_links_of_the_hugging_face_cache_are_followed(saved: Path, offline: Path
             shutil.copy(path, blobs / f"{k:064}")
             (snapshot / path.name).symlink_to(f"../../blobs/{k:064}")
     assert load_model("some/model").vocabulary == language_model("llama").vocabulary
-    # The same links in a folder that is not a snapshot lead out of it.
-    other = snapshot.parent / "other"
-    snapshot.parent.rename(repository / "links")
-    with pytest.raises(ExplorerError, match="is a link to"):
-        load_model(repository / "links" / ("0" * 40))
-    assert not other.exists()
 
 
 @pytest.mark.parametrize(
@@ -311,9 +269,9 @@ def test_a_model_that_was_saved_whole_raises_no_alarm(tmp_path: Path, kind: str)
         ("llama", {"vocab_size": 450}, r"lm_head\.weight: \[448, 32\] in the file, \[450, 32\]"),
         ("llama", {"model_type": "gpt_neox", "architectures": None}, "missing.*not expected"),
         # These would first fill the memory with random numbers.
-        ("gpt2", {"model_type": "llama"}, "describes 6,479,941,632 weights"),
-        ("llama", {"num_hidden_layers": 10**7}, "describes 10,000,000 layers"),
-        ("llama", {"intermediate_size": 10**9}, "weights, and its files hold"),
+        ("gpt2", {"model_type": "llama"}, "too few for 32 layers"),
+        ("llama", {"num_hidden_layers": 10**7}, "too few for 10,000,000 layers"),
+        ("llama", {"intermediate_size": 10**9}, "too few for 3 layers"),
     ],
 )
 def test_weights_that_do_not_fit_are_listed(
@@ -382,58 +340,9 @@ def test_a_hostile_configuration_gives_one_error_with_its_cause(
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"max_position_embeddings": -1}, "max_position_embeddings as -1, which is not a whole"),
-        ({"max_position_embeddings": 0}, "max_position_embeddings as 0"),
-        ({"max_position_embeddings": 2.5}, "max_position_embeddings as 2.5"),
-        ({"vocab_size": "many"}, "vocab_size as 'many'"),
-        ({"num_attention_heads": 0}, "num_attention_heads as 0"),
-        ({"num_key_value_heads": -2}, "num_key_value_heads as -2"),
-        ({"head_dim": True}, "head_dim as True"),
-        ({"rms_norm_eps": math.nan}, "rms_norm_eps as nan, which is not a finite number above 0"),
-        ({"rms_norm_eps": -1e-6}, "rms_norm_eps as -1e-06"),
-        ({"rms_norm_eps": "1e-6"}, "rms_norm_eps as '1e-6'"),
-        ({"rms_norm_eps": math.inf}, "rms_norm_eps as inf"),
-        ({"rope_parameters": {"rope_theta": 0}}, "rope_parameters.rope_theta as 0"),
-        ({"rope_scaling": {"type": "linear", "factor": -2}}, "rope_scaling.factor as -2"),
-        ({"rope_parameters": {"full": {"factor": math.nan}}}, "rope_parameters.full.factor as nan"),
-        ({"text_config": {"vocab_size": -1}}, "text_config.vocab_size as -1"),
-        ({"hidden_act": 3}, "hidden_act as 3, which is not the name of a function"),
-        ({"hidden_act": "nope"}, "hidden_act as 'nope', which is not a function that this"),
-    ],
-)
-def test_a_setting_that_no_model_can_have_is_named(
-    saved: Path, settings: dict[str, object], words: str
-) -> None:
-    change(saved, **settings)
-    with pytest.raises(ExplorerError, match=re.escape(f"config.json gives {words}")):
-        load_model(saved)
-
-
-def test_settings_that_models_have_are_no_faults(saved: Path) -> None:
-    change(saved, sliding_window=None, rope_parameters={"rope_theta": 1, "rope_type": "default"})
-    assert load_model(saved).max_length
-
-
-def test_an_index_of_nothing(saved: Path) -> None:
-    (saved / "model.safetensors").unlink()
-    index = saved / "model.safetensors.index.json"
-    index.write_text('{"weight_map": {}}')
-    with pytest.raises(ExplorerError, match=r"index\.json names no weights at all"):
-        load_model(saved)
-
-
 def test_a_pickle_under_another_name(saved: Path) -> None:
-    torch.save({"a": torch.zeros(1)}, saved / "model.safetensors")
-    with pytest.raises(ExplorerError, match=r"model\.safetensors is not .* it is a pickle"):
-        load_model(saved)
-    (saved / "model.safetensors").write_bytes(pickle.dumps({"a": 1}))
-    with pytest.raises(ExplorerError, match=r"model\.safetensors is not .* it is a pickle"):
-        load_model(saved)
-    (saved / "model.safetensors").write_bytes(b"\xff" * 100)
-    with pytest.raises(ExplorerError, match=r"model\.safetensors is not .* it is damaged"):
+    torch.save({"a": torch.zeros(100_000)}, saved / "model.safetensors")
+    with pytest.raises(ExplorerError, match=r"cannot be loaded: .*header"):
         load_model(saved)
 
 
@@ -477,19 +386,3 @@ def test_other_arguments_that_are_none(saved: Path, wrong: Any) -> None:
     for argument in ("device", "dtype", "trust_remote_code", "strict"):
         with pytest.raises(ExplorerError, match=argument):
             load_model(saved, **{argument: wrong})
-
-
-def _with_config(folder: Path, changes: dict[str, Any]) -> Path:
-    """A copy of the embedded model with another configuration."""
-    shutil.copytree(FOLDER, folder, dirs_exist_ok=True)
-    path = folder / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
-    return folder
-
-
-def test_another_family_with_the_same_weights_is_refused(tmp_path: Path) -> None:
-    """The weights of llama and mistral have the same names and shapes: only a name tells."""
-    folder = _with_config(tmp_path, {"model_type": "mistral"})
-    with pytest.raises(ExplorerError, match="builds a MistralForCausalLM, and that a Llama"):
-        load_model(folder)
-    assert load_model(folder, strict=False).vocabulary is not None

@@ -19,8 +19,9 @@ import explorer
 from explorer import Sampler
 from explorer.decoding.models.huggingface import HuggingFaceModel
 from explorer.decoding.sampling.sampler import drawn_token
+from explorer.decoding.speculation.counts import TokenCounts
+from explorer.decoding.speculation.drafting import Drafting
 from explorer.decoding.speculation.own_first import own_first
-from explorer.decoding.speculation.proposing import Counting, TokenCounts
 
 PROMPT = "Write a JSON record of a person on one line.\n"
 FARTHEST = 3e-5
@@ -85,13 +86,15 @@ def test_a_number_between_two_roundings_of_a_border_draws_two_tokens() -> None:
 def test_in_float64_texts_with_counts_are_those_without_after_much_else() -> None:
     lm = model(torch.float64)
     machine = explorer.compile(explorer.regex('[{"a-z: ,}0-9]{6,14}'), lm.vocabulary)
-    counting = Counting(TokenCounts(machine), ahead=8, least=0.05, seen=1)
+    counts = TokenCounts(lm, PROMPT, machine, least=0.05, seen=1)
     proposed = 0
     for seed in range(12):
         plain = own_first(lm, PROMPT, machine, sampler=Sampler(1.0), max_tokens=12, seed=seed)
         quick = own_first(
-            lm, PROMPT, machine, sampler=Sampler(1.0), max_tokens=12, seed=seed, counting=counting
-        )
+            lm, PROMPT, machine, sampler=Sampler(1.0), max_tokens=12, seed=seed,
+            draft=Drafting(counts, 8, masked=False),
+        )  # fmt: skip
+        counts.learn(quick.tokens)
         assert quick.tokens == plain.tokens
         assert quick.log_probs == plain.log_probs
         proposed += quick.proposed

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-import zlib
 
 import pytest
 
 import explorer
-from explorer.decoding.models.compression import CompressionModel
 from explorer.decoding.models.model import LanguageModel
-from explorer.errors import ExplorerError
 from tests.decoding.models import hash_model
 from widgets.toy import ToyModel
 
@@ -88,25 +85,3 @@ def test_aliases_and_messages() -> None:
     found = explorer.select(TRAP, "", {"both": ["ab", "bb"], "one": "a"})
     assert found.best in ("both", "one") and {e.choice for e in found.scored} == {"both", "one"}
     assert found.probability("both") + found.probability("one") == pytest.approx(1)
-
-
-LETTERS = explorer.Vocabulary.from_bytes(
-    [bytes([k]) for k in range(32, 127)] + [b"whale", b"Ishmael"], eos_ids=[97]
-)
-
-
-def test_a_compressor_is_a_language_model() -> None:
-    lm = CompressionModel(LETTERS)
-    assert isinstance(lm, LanguageModel)
-    prompt = "Call me Ishmael. " * 3 + "Call me "
-    logits = lm.read(lm.encode_prompt(prompt)).logits
-    length = len(zlib.compress(prompt.encode(), 9))
-    for token in (40, 95, 96):
-        data = LETTERS.tokens[token] or b""
-        bits = 8 * (len(zlib.compress(prompt.encode() + data, 9)) - length)
-        assert float(logits[token]) == pytest.approx(-bits * math.log(2), abs=1e-4)
-    names = explorer.choice(["Ahab", "Queequeg", "Ishmael"])
-    assert explorer.Session(lm, names, prompt).run().text == "Ishmael"
-    assert explorer.select(lm, prompt, ["Ahab", "Queequeg", "Ishmael"]).best == "Ishmael"
-    with pytest.raises(ExplorerError, match="cannot spell the prompt"):
-        lm.encode_prompt("é")

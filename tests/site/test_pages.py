@@ -100,7 +100,7 @@ def test_the_reference_has_every_public_name() -> None:
 
 def test_the_reference_has_what_the_texts_import() -> None:
     imports = imported_names(codes_of_texts())
-    assert "conditional_probability" in imports["explorer.decoding.probability"]
+    assert "sample_conditional" in imports["explorer.decoding.probability"]
     text = "\n".join(reference_pages().values())
     for module, names in imports.items():
         for name in names:

@@ -34,13 +34,8 @@ from explorer.automata.textbook.steps import (
 from explorer.automata.tree.layout import lay_out
 from explorer.budget import Meter
 from explorer.course.transducers import written_by
-from explorer.decoding.probability import (
-    conditional_probability,
-    masking_distortion,
-    sample_conditional,
-)
-from explorer.decoding.speculation.proposing import Drafting
-from explorer.decoding.stepping.healing_ways import compare_healing
+from explorer.decoding.probability import masking_distortion, sample_conditional
+from explorer.decoding.speculation.drafting import Drafting
 from explorer.errors import ExplorerError
 from explorer.grammars import shipped_grammar
 from explorer.languages.regex import parse

@@ -49,7 +49,7 @@ from explorer.decoding.models.arguments import (
 from explorer.decoding.models.model import Batch, LanguageModel, Prompt, RunBatch, call_model
 from explorer.decoding.models.row_by_row import open_batch
 from explorer.decoding.sampling.sampler import Drawing, Sampler
-from explorer.decoding.speculation.proposing import AnyDraft, Drafter, checked_drafter
+from explorer.decoding.speculation.drafting import Draft, Drafting, checked_draft
 from explorer.decoding.speculation.texts import GrowingText, speculated
 from explorer.decoding.stepping.rule import Forced, Rule, checked_forced
 from explorer.decoding.stepping.settings import Restrict, checked_restrict, kept_to
@@ -150,7 +150,7 @@ def generate(
     forced: Forced = "step",
     log_probs: bool = True,
     response_prefix: ResponsePrefix = "",
-    draft: AnyDraft = None,
+    draft: Draft = None,
     restrict: Restrict = None,
 ) -> list[Generation]:
     """Generate a text for each prompt.
@@ -179,9 +179,8 @@ def generate(
         response_prefix: The beginning of each answer, between the prompt and the constrained text:
             a text, or its tokens as texts or as ids. It is not part of the result.
         draft: A smaller model with the same vocabulary that proposes tokens, which the model checks
-            several at a time (speculative decoding); or a `Drafting` with options; or a `Counting`,
-            which proposes from counts. The texts are the same as without it; each row is generated
-            separately.
+            several at a time (speculative decoding); or a `Drafting` with options. The texts are
+            the same as without it; each row is generated separately.
         restrict: A restriction on every row, even an unconstrained one, as in
             `Constraint.restrict`: a name such as ``"ascii"``, or arguments such as ``{"scripts":
             ["Latin"]}``. `Session` takes the same.
@@ -222,7 +221,7 @@ def generate(
         masking_budget = flag("masking_budget", masking_budget)
     forced = checked_forced(forced)
     log_probs = flag("log_probs", log_probs)
-    drafting = checked_drafter(draft, model)
+    drafting = checked_draft(draft, model)
     if drafting is not None and forced != "step":
         raise ExplorerError(
             f'draft and forced="{forced}" are two ways to read several tokens at once.',
@@ -278,7 +277,7 @@ class _Generating:
 
 
 def _drafted(
-    asked: _Generating, drafting: Drafter, first: ConstrainedBatch, ids: Sequence[tuple[int, ...]]
+    asked: _Generating, drafting: Drafting, first: ConstrainedBatch, ids: Sequence[tuple[int, ...]]
 ) -> list[GrowingText]:
     """One text after the other, with proposals of a draft."""
     streams = asked.streams or range(len(ids))

@@ -4,10 +4,10 @@
 need no network. A folder is read directly. A name is looked up in the user's Hugging Face cache
 first; only if it is missing there are the needed files fetched from the hub.
 
-No untrusted code is run: weights come only from safetensors files in the model's folder
-(`explorer.decoding.models.checkpoint`), and a model's own code runs only with
-``trust_remote_code=True``. Weights that do not fit the configuration are an error, because the
-library would replace them with random ones.
+No untrusted code is run: weights are read only from safetensors files, and a model's own code runs
+only with ``trust_remote_code=True``. Weights that do not fit the configuration are an error,
+because the library would replace them with random ones. Everything else that is wrong with a folder
+is found by transformers, whose reason the error gives.
 
 A model is opened once per process, and one at a time (`Opening`).
 
@@ -31,7 +31,6 @@ from weakref import WeakValueDictionary
 import torch
 
 from explorer.arguments import flag, instance, wrong
-from explorer.decoding.models.checkpoint import check_weights, file_names
 from explorer.decoding.models.embedded import EMBEDDED
 from explorer.errors import ExplorerError, MissingDependency
 from explorer.tokens.masks.tensors import checked_device
@@ -142,8 +141,8 @@ def load_model(
 
     It may be called from any thread. An interrupt ends the waiting; nothing is left half open.
 
-    Impossible settings are refused by name. A valid configuration that differs from the training
-    (another activation, another rotary base) gives a different model, which no file can show.
+    A configuration that differs from the training (another activation, another rotary base) gives a
+    different model, which no file can show.
 
     Args:
         name: ``"tiny"``, ``"tiny-sp"``, ``"tiny-draft"`` or ``"tiny-chat"``, a folder in the form
@@ -163,8 +162,8 @@ def load_model(
 
     Raises:
         ExplorerError: There is no such model (the message says what was looked for, and where),
-            it has no safetensors weights in its folder, its weights do not fit its configuration,
-            its files do not fit together, or the device is not available.
+            transformers cannot open it, its weights do not fit its configuration, or the device is
+            not available.
         UnsupportedTokenizer: The bytes of its tokens cannot be known exactly.
         MissingDependency: transformers is not installed.
 
@@ -193,7 +192,6 @@ def load_model(
         key = (
             folder.resolve(), _files(folder), shown, where, kind, trust_remote_code, strict,
         )  # fmt: skip
-        check_weights(folder, shown, _make_it(folder))
     except OSError as error:
         raise _cannot_load(folder, shown, error) from error
     return _OPENING.open(key, open_it, keep=folder == EMBEDDED.get(shown))
@@ -310,7 +308,7 @@ def _find(name: str | os.PathLike[str], code: bool) -> tuple[Path, str]:
             raise ExplorerError(
                 f"The folder {folder} holds no config.json, so it is not a model of transformers.",
                 remedy=f"Give the folder that `save_pretrained` wrote. {_TRY_TINY}",
-                evidence={"folder": str(folder), "files": file_names(folder)},
+                evidence={"folder": str(folder)},
             )
         return folder, folder.resolve().name
     if not _NAME.fullmatch(given):
@@ -374,14 +372,6 @@ def _from_hub(name: str, code: bool) -> Path:
         ),
         evidence={"name": name, "cache": constants.HF_HUB_CACHE, "reasons": tuple(reasons)},
     )
-
-
-def _make_it(folder: Path) -> str:
-    """The remedy for a folder without weights."""
-    for name, own in EMBEDDED.items():
-        if folder == own:
-            return f"Make it with `python -m models.train --model {name}`."
-    return f"Fetch the whole model. {_TRY_TINY}"
 
 
 def _missing(error: ImportError) -> MissingDependency:

@@ -7,31 +7,24 @@ constraint is finite, otherwise from weighted samples.
 
 Read in this order: `written` (a text with its probabilities; `probability`: given ids), `progress`,
 `enumeration` (all texts of a finite constraint, prefixes shared), `particles` (draws under the
-mask, with weights), `mass` (`probability_mass`, `conditional_probability`), `distortion` (what
-masking changes), `sampling` (`sample_conditional`: rejection, sequential Monte Carlo).
+mask, with weights), `mass` (`probability_mass`), `distortion` (what masking changes), `sampling`
+(`sample_conditional`: sequential Monte Carlo).
 """
 
 from __future__ import annotations
 
 from explorer.decoding.probability.distortion import Distortion, TextShare, masking_distortion
-from explorer.decoding.probability.mass import (
-    ConditionalProbability,
-    ProbabilityMass,
-    conditional_probability,
-    probability_mass,
-)
+from explorer.decoding.probability.mass import ProbabilityMass, probability_mass
 from explorer.decoding.probability.sampling import ConditionalSample, sample_conditional
 from explorer.decoding.probability.written import TokenProbabilities, WrittenTokens, probability
 
 __all__ = [
-    "ConditionalProbability",
     "ConditionalSample",
     "Distortion",
     "ProbabilityMass",
     "TextShare",
     "TokenProbabilities",
     "WrittenTokens",
-    "conditional_probability",
     "masking_distortion",
     "probability",
     "probability_mass",

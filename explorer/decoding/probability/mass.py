@@ -1,10 +1,10 @@
-"""The probability of a whole language under a model, and of a part of it given the whole.
+"""The probability of a whole language under a model.
 
 If the constraint has few token sequences, they are enumerated (`enumeration`) and the result is
 exact. Otherwise importance sampling is used: texts are drawn under the mask, and the mean of their
 weights p/q is an unbiased estimate of the mass. The weights lie between 0 and 1; the interval and
 the effective sample size show how much they vary. A text longer than ``max_tokens`` counts as
-outside the language.
+outside the language. The probability of a part given the whole is the quotient of two masses.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final, Literal, cast, get_args
 
 import numpy as np
 
-from explorer.arguments import flag, instance, named_way, real_number, whole_number, wrong
+from explorer.arguments import flag, named_way, real_number, whole_number, wrong
 from explorer.budget import Budget
 from explorer.decoding.models.arguments import LAST_SEED, MOST_TOKENS
 from explorer.decoding.models.model import LanguageModel, Prompt
@@ -26,7 +26,7 @@ from explorer.decoding.probability.progress import Progress, advancing
 from explorer.decoding.probability.written import Float64, WrittenTokens, log_sum, opened
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
-from explorer.languages.constraint import Constraint, GivenConstraint
+from explorer.languages.constraint import GivenConstraint
 from explorer.tokens.machine import TokenMachine
 
 Method = Literal["auto", "exact", "sampling"]
@@ -74,26 +74,6 @@ class ProbabilityMass:
             f"{self.value:.4g} (95%: {low:.4g} to {high:.4g}; {self.texts:,} draws, as good as "
             f"{self.effective:,.0f} equal ones)"
         )
-
-
-@dataclass(frozen=True)
-class ConditionalProbability:
-    """The probability of a part of a language given the whole.
-
-    Args:
-        value: The probability of the part among the texts of the whole.
-        interval: The 95% confidence interval; the value twice if exact.
-        given: The mass of the whole.
-    """
-
-    value: float
-    interval: tuple[float, float]
-    given: ProbabilityMass
-
-    def __str__(self) -> str:
-        low, high = self.interval
-        sure = "exact" if self.given.exact else f"95%: {low:.4g} to {high:.4g}"
-        return f"{self.value:.4g} ({sure})"
 
 
 @dataclass(frozen=True)
@@ -255,71 +235,6 @@ def probability_mass(
     return _exact([one.log_prob for one in asked.texts()]) if asked.size else _sampled(asked)
 
 
-def conditional_probability(
-    lm: LanguageModel,
-    prompt: Prompt,
-    part: Constraint,
-    given: Constraint | TokenMachine,
-    *,
-    ends: bool = True,
-    method: Method = "auto",
-    error: float = 0.05,
-    samples: int = 4096,
-    max_tokens: int = 200,
-    nodes: int = NODES,
-    seed: int = 0,
-    budget: Budget | None = None,
-    progress: Progress = True,
-) -> ConditionalProbability:
-    """The probability of a part of a language, given that the text is in the language.
-
-    Args:
-        lm, prompt, ends, method, samples, max_tokens, nodes, seed, budget, progress: As in
-            `probability_mass`.
-        part: The part; its texts outside ``given`` do not count.
-        given: The language that the text is known to be in.
-        error: The relative error of the mass of ``given`` at which drawing stops.
-
-    Returns:
-        The probability, with its interval if it was sampled.
-
-    Raises:
-        ExplorerError: As in `probability_mass`.
-
-    Example:
-        >>> from explorer import choice, literal, load_model
-        >>> lm = load_model("tiny")
-        >>> cities = choice([" Berlin", " Paris", " Rome"])
-        >>> asked = conditional_probability(
-        ...     lm, "The capital of Germany is", literal(" Berlin"), cities, ends=False
-        ... )
-        >>> asked.value > 0.9
-        True
-    """
-    part = instance("part", part, Constraint, "a Constraint")
-    options = SumOptions(ends, method, error, samples, max_tokens, nodes, seed, progress)
-    asked = Asked.of(lm, prompt, given, options, budget)
-    vocabulary = asked.lm.vocabulary
-    if asked.size:
-        texts = list(asked.texts())
-        whole = _exact([one.log_prob for one in texts])
-        inside = log_sum([t.log_prob for t in texts if part.accepts(t.data(vocabulary))])
-        value = math.exp(inside - whole.log_value) if whole.value else math.nan
-        return ConditionalProbability(value, (value, value), whole)
-    drawn: list[WrittenTokens | None] = []
-    whole = _sampled(asked, drawn)
-    weights = np.array([0.0 if one is None else math.exp(one.log_weight) for one in drawn])
-    hits = np.array([one is not None and part.accepts(one.data(vocabulary)) for one in drawn])
-    if not weights.sum():
-        return ConditionalProbability(math.nan, (0.0, 1.0), whole)
-    shares = weights / weights.sum()
-    value = float(shares[hits].sum())
-    # The standard error of a ratio of two means of the same draws, by the delta method.
-    spread = math.sqrt(float((shares**2 * (hits - value) ** 2).sum()))
-    interval = (max(0.0, value - _SURE * spread), min(1.0, value + _SURE * spread))
-    return ConditionalProbability(value, interval, whole)
-
-
 def _exact(log_probs: list[float]) -> ProbabilityMass:
     log_value = min(0.0, log_sum(log_probs))
     value = math.exp(log_value)
@@ -327,13 +242,13 @@ def _exact(log_probs: list[float]) -> ProbabilityMass:
     return ProbabilityMass(value, log_value, True, (value, value), count, count, True)
 
 
-def _sampled(asked: Asked, drawn: list[WrittenTokens | None] | None = None) -> ProbabilityMass:
-    """Estimate the mass from draws, which are also appended to ``drawn``."""
-    kept: list[WrittenTokens | None] = [] if drawn is None else drawn
+def _sampled(asked: Asked) -> ProbabilityMass:
+    """Estimate the mass from draws."""
+    drawn: list[WrittenTokens | None] = []
     estimate = _estimate([], asked.options.error)
     for some in asked.draws():
-        kept += some
-        estimate = _estimate(kept, asked.options.error)
+        drawn += some
+        estimate = _estimate(drawn, asked.options.error)
         if estimate.reached and estimate.texts >= _LEAST:
             break
     return estimate

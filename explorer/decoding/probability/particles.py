@@ -3,8 +3,7 @@
 A text drawn token by token, renormalised among the allowed tokens, has the probability q. The
 model's own probability is p, and p/q is the product of the feasible masses along the text, at most
 1. This weight is all that is needed to estimate properties of p from draws of q (importance
-sampling), to keep draws so that they follow p (rejection: keep each with probability p/q), or to
-move draws towards p during generation (sequential Monte Carlo: `Swarm.resample`).
+sampling), or to move draws towards p during generation (sequential Monte Carlo: `Swarm.resample`).
 """
 
 from __future__ import annotations
@@ -116,10 +115,11 @@ class Swarm:
                 self._rows[k] = place
         return bool(going)
 
-    def drop(self, rejected: Sequence[int]) -> None:
-        """Give up some particles by setting their weight to 0."""
-        for k in rejected:
-            self.particles[k] = replace(self.particles[k], log_weight=-math.inf)
+    def drop_unfinished(self) -> None:
+        """Give up the particles whose text has not ended, by setting their weight to 0."""
+        for k, one in enumerate(self.particles):
+            if not one.ended:
+                self.particles[k] = replace(one, log_weight=-math.inf)
 
     def resample(self, place: float) -> None:
         """Replace the particles by copies in proportion to their weights; all get the mean weight.

@@ -357,6 +357,19 @@ def draw(log_probs: Tensor, uniform: Tensor) -> Tensor:
     return _drawn(log_probs, uniform)
 
 
+def masked_logits(logits: Tensor, allowed: NDArray[np.bool_]) -> Tensor:
+    """Logits with -inf for tokens that are not allowed.
+
+    Args:
+        logits: float[W], not changed.
+        allowed: bool[V], the mask; ids from V on are not allowed.
+    """
+    mask = torch.zeros(len(logits), dtype=torch.bool)
+    host = allowed[: len(mask)].copy()
+    mask[: len(host)] = torch.from_numpy(host)  # pyright: ignore[reportUnknownMemberType]
+    return logits.masked_fill(~mask.to(logits.device), -torch.inf)
+
+
 def drawn_token(log_probs: Tensor, number: float) -> int:
     """The token that a uniform number draws from one row; -1 if there is none.
 

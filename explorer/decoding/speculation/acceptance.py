@@ -1,4 +1,4 @@
-"""Measures the rate of accepted proposals, with and without a mask, for each way of acceptance.
+"""Measures the rate of accepted proposals, with and without a mask on the draft.
 
 Without the mask a draft wastes proposals on tokens that are not allowed, mostly at steps where the
 model itself would be masked. Sharing the model's masks avoids this.
@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import get_args
 
 from explorer.budget import Budget
 from explorer.decoding.batches.generate import generate
 from explorer.decoding.models.model import LanguageModel, Prompt
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.speculation.proposing import Accept, Drafting, checked_draft
+from explorer.decoding.speculation.drafting import Drafting, checked_draft
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import GivenConstraint
@@ -27,7 +26,7 @@ class Acceptance:
     """The counts of one draft's proposals and of those accepted.
 
     Args:
-        masked, accept: As in `Drafting`.
+        masked: As in `Drafting`.
         proposed: The number of proposals at positions that were reached.
         accepted: The number of accepted proposals.
         tokens: The number of generated tokens.
@@ -35,7 +34,6 @@ class Acceptance:
     """
 
     masked: bool
-    accept: Accept
     proposed: int
     accepted: int
     tokens: int
@@ -54,8 +52,8 @@ class Acceptance:
     def __str__(self) -> str:
         kind = "constrained" if self.masked else "not constrained"
         return (
-            f"draft {kind:<16} {self.accept:<6} {self.accepted:>6,} of {self.proposed:>6,} taken "
-            f"({self.rate:.1%}), {self.tokens_per_pass:.2f} tokens a pass"
+            f"draft {kind:<16} {self.accepted:>6,} of {self.proposed:>6,} taken ({self.rate:.1%}), "
+            f"{self.tokens_per_pass:.2f} tokens a pass"
         )
 
 
@@ -70,10 +68,10 @@ def measured_acceptance(
     seed: int = 0,
     budget: Budget | None = None,
 ) -> tuple[Acceptance, ...]:
-    """Generate texts with the draft masked and unmasked, in each way of acceptance, and count.
+    """Generate texts with the draft masked and unmasked, and count.
 
     Args:
-        draft: The draft; its options ``masked`` and ``accept`` are replaced.
+        draft: The draft; its option ``masked`` is replaced.
         prompts: Texts to continue.
         constraint: The constraint on all texts.
         sampler: By default at temperature 1.
@@ -81,7 +79,7 @@ def measured_acceptance(
         seed: The seed of the random numbers.
 
     Returns:
-        Four results, each of which prints as a line.
+        Two results, each of which prints as a line.
 
     Raises:
         ExplorerError: As in `explorer.generate`.
@@ -91,7 +89,7 @@ def measured_acceptance(
         >>> lm, draft = load_model("tiny"), load_model("tiny-draft")
         >>> prompts = ["Q: What is 12 + 30?\\nA: "] * 4
         >>> rows = measured_acceptance(lm, draft, prompts, regex("[0-9]{1,3}"))
-        >>> masked, _, unmasked, _ = rows
+        >>> masked, unmasked = rows
         >>> masked.rate > unmasked.rate
         True
     """
@@ -101,19 +99,17 @@ def measured_acceptance(
     machine = Rule.of(constraint, lm.vocabulary, budget).machine
     rows: list[Acceptance] = []
     for masked in (True, False):
-        for accept in get_args(Accept):
-            texts = generate(
-                lm, prompts, machine, sampler, max_tokens, seed=seed, masking_budget=False,
-                draft=replace(drafting, masked=masked, accept=accept), log_probs=False,
-            )  # fmt: skip
-            rows.append(
-                Acceptance(
-                    masked,
-                    accept,
-                    sum(text.proposed for text in texts),
-                    sum(text.accepted for text in texts),
-                    sum(len(text.tokens) for text in texts),
-                    sum(text.passes for text in texts),
-                )
+        texts = generate(
+            lm, prompts, machine, sampler, max_tokens, seed=seed, masking_budget=False,
+            draft=replace(drafting, masked=masked), log_probs=False,
+        )  # fmt: skip
+        rows.append(
+            Acceptance(
+                masked,
+                sum(text.proposed for text in texts),
+                sum(text.accepted for text in texts),
+                sum(len(text.tokens) for text in texts),
+                sum(text.passes for text in texts),
             )
+        )
     return tuple(rows)

@@ -25,7 +25,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from explorer.arguments import instance, whole_number
+from explorer.arguments import whole_number
 from explorer.budget import Budget
 from explorer.decoding.models.arguments import (
     LAST_SEED,
@@ -36,9 +36,8 @@ from explorer.decoding.models.arguments import (
     prompt_ids,
 )
 from explorer.decoding.models.model import LanguageModel, LogitsStore, Prompt
-from explorer.decoding.sampling.sampler import Sampler, drawn_token, uniform
-from explorer.decoding.speculation.proposing import CountedProposals, Counting, DrawPlace
-from explorer.decoding.speculation.taking import masked_logits
+from explorer.decoding.sampling.sampler import Sampler, drawn_token, masked_logits, uniform
+from explorer.decoding.speculation.drafting import Draft, Drafts, DrawPlace, checked_draft
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ContextFull, ExplorerError
 from explorer.languages.constraint import GivenConstraint
@@ -61,7 +60,7 @@ class OwnFirstText:
         log_probs: The natural log-probability of each token under the model.
         misses: Whether the model's own choice was not allowed, for each token.
         finished: Whether the text ended by itself.
-        proposed: The number of tokens for which counts made a proposal; 0 without counts.
+        proposed: The number of tokens for which a draft made a proposal; 0 without a draft.
         accepted: The number of proposals that the model chose too.
         passes: The number of forward passes of the model.
     """
@@ -110,7 +109,7 @@ def own_first(
     max_tokens: int = 64,
     seed: int = 0,
     stream: int = 0,
-    counting: Counting | None = None,
+    draft: Draft = None,
     budget: Budget | None = None,
 ) -> OwnFirstText:
     """Generate a text, computing a mask only if the model's own choice is not allowed.
@@ -121,8 +120,8 @@ def own_first(
         sampler: A sampler without filters.
         max_tokens: The most tokens, EOS included; a longer text is cut off.
         seed, stream: The seed and the stream of the random numbers.
-        counting: Proposes tokens from counts, which the model reads in one pass; the text is the
-            same as without it.
+        draft: A model that proposes tokens, which ``lm`` reads in one pass; the text is the same as
+            without it.
 
     Returns:
         The text, with its misses.
@@ -145,10 +144,9 @@ def own_first(
     store = LogitsStore(lm, _LOGITS_BYTES)
     ids = prompt_ids(lm, prompt)
     sampler = without_filters(sampler)
-    if counting is not None:
-        counting = instance("counting", counting, Counting, "a Counting")
-    proposals = None if counting is None else CountedProposals(counting, rule, sampler)
-    return followed(store, rule, ids, sampler, max_tokens, seed, stream, proposals)
+    drafting = checked_draft(draft, lm)
+    drafts = None if drafting is None else Drafts(drafting, rule, sampler)
+    return followed(store, rule, ids, sampler, max_tokens, seed, stream, drafts)
 
 
 def without_filters(sampler: object) -> Sampler:
@@ -175,7 +173,7 @@ def followed(
     max_tokens: int,
     seed: int,
     stream: int,
-    proposals: CountedProposals | None = None,
+    drafts: Drafts | None = None,
 ) -> OwnFirstText:
     """The loop of `own_first`, with a store of logits that may be known already.
 
@@ -188,9 +186,9 @@ def followed(
         here = DrawPlace(tuple(path), state, place, None, seed, stream)
         if here.ids not in store:
             text.passes += 1
-            if proposals is not None:
+            if drafts is not None:
                 with suppress(ContextFull):  # Near the end of the context: one token at a time.
-                    store.read_ahead(here.ids, proposals.run(here), "proposed")
+                    store.read_ahead(here.ids, drafts.run(here), "proposed")
         logits = store.read(here.ids).logits.to(torch.float32)
         token, after = choose_own(
             rule, state, logits, sampler, lambda place=place: uniform(seed, stream, place)
@@ -206,10 +204,10 @@ def followed(
                 remedy="Check the model's logits at this place: Session(...).logits().",
                 evidence={"position": place, "state": state},
             )
-        if proposals is not None:
-            _, _, proposal = proposals.judged(here, lambda token=token: token)
-            text.proposed += proposal is not None
-            text.accepted += proposal is not None and proposal.accepted
+        proposal = None if drafts is None else drafts.judged(here, token)
+        if proposal is not None:
+            text.proposed += 1
+            text.accepted += proposal.accepted
         text.tokens.append(token)
         text.log_probs.append(float(logits.double().log_softmax(-1)[token]))
         text.misses.append(missed)

@@ -17,9 +17,8 @@ import torch
 from torch import Tensor
 
 from explorer.decoding.models.model import LanguageModel, LogitsStore
-from explorer.decoding.sampling.sampler import Drawing
-from explorer.decoding.speculation.proposing import Drafter, DrawPlace, proposer_of
-from explorer.decoding.speculation.taking import masked_logits
+from explorer.decoding.sampling.sampler import Drawing, drawn_token, masked_logits
+from explorer.decoding.speculation.drafting import Drafting, Drafts, DrawPlace
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ContextFull, ExplorerError
 from explorer.tokens.words import DONE
@@ -53,7 +52,7 @@ class GrowingText:
 
 def speculated(
     lm: LanguageModel,
-    drafting: Drafter,
+    drafting: Drafting,
     rule: Rule,
     prompt_ids: tuple[int, ...],
     drawing: Drawing,
@@ -68,7 +67,7 @@ def speculated(
     """
     text = GrowingText()
     sampler, max_tokens = drawing.sampler, drawing.max_tokens
-    drafts = proposer_of(drafting, rule, sampler)
+    drafts = Drafts(drafting, rule, sampler)
     store = LogitsStore(lm, _LOGITS_BYTES)
     remaining = max_tokens if drawing.masking_budget else None
     place = DrawPlace(prompt_ids, rule.start, 0, remaining, drawing.seed, stream)
@@ -80,7 +79,8 @@ def speculated(
         logits = store.read(place.ids).logits.to(torch.float32)
         masked = masked_logits(logits, rule.mask(place.state, place.remaining).allowed)
         drawable = sampler.drawable(masked)
-        token, _, proposal = drafts.taken(place, drawable)
+        token = drawn_token(drawable, place.number)
+        proposal = drafts.judged(place, token)
         state = rule.step(place.state, token) if token >= 0 else None
         if state is None:
             raise ExplorerError(

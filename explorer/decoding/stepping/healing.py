@@ -8,7 +8,7 @@ removed, nor is one that holds part of a character, nor the only one.
 With ``heal="prompt"`` no token is removed: the whole text of the prompt becomes the beginning of a
 canonical constraint, and the tokenizer's rules decide where tokens end. Up to the boundary its
 tokens are the only ones allowed, so they are read in one pass (`forced`); at the boundary as many
-tokens may change as the tokenizer would change. `compare_healing` compares the two.
+tokens may change as the tokenizer would change.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from explorer.decoding.models.arguments import (
 )
 from explorer.decoding.models.model import LanguageModel, Prompt
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.speculation.proposing import AnyDraft, checked_drafter
+from explorer.decoding.speculation.drafting import Draft, checked_draft
 from explorer.decoding.stepping.healing import (
     Heal,
     checked_heal,
@@ -148,7 +148,7 @@ class RunOptions:
     top_k: int
     heal: Heal
     forced: Forced
-    draft: AnyDraft
+    draft: Draft
     restrict: Restrict
     response_prefix: ResponsePrefix
 
@@ -166,7 +166,7 @@ def asked(
     """
     heal = checked_heal(options.heal)
     forced = checked_forced(options.forced)
-    drafting = checked_drafter(options.draft, lm)
+    drafting = checked_draft(options.draft, lm)
     kept = checked_restrict(options.restrict)
     begun = prefix_ids(lm, options.response_prefix)
     given = prompt_ids(lm, prompt)

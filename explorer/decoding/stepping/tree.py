@@ -34,7 +34,7 @@ from explorer.decoding.models.model import (
     path_key,
 )
 from explorer.decoding.sampling.sampler import Sampler, drawn_token, uniform
-from explorer.decoding.speculation.proposing import Drafter, DrawPlace, Proposer, proposer_of
+from explorer.decoding.speculation.drafting import Drafting, Drafts, DrawPlace
 from explorer.decoding.stepping.healing import Heal
 from explorer.decoding.stepping.rule import Forced, Rule, StateMask, forced_run, prefilled_run
 from explorer.decoding.trace.recording import (
@@ -77,7 +77,7 @@ class Setting:
         healed: The end of the prompt with which the output begins; empty without healing.
         budget_asked: The caller's ``masking_budget``; ``None`` for yes if the machine knows how
             many tokens its texts still need.
-        drafting: The source of proposals, a second model or counts; ``None`` for none.
+        drafting: A second model that proposes tokens; ``None`` for none.
         restrict: The restriction on every constraint of the run.
         begun: The ids of the caller's ``response_prefix``.
         prefixed: The number of these at the end of ``prompt_ids``: those that healing left there.
@@ -95,7 +95,7 @@ class Setting:
     healed: str = ""
     budget_asked: bool | None = None
     forced: Forced = "step"
-    drafting: Drafter | None = None
+    drafting: Drafting | None = None
     restrict: Restricted | None = None
     begun: tuple[int, ...] = ()
     prefixed: int = 0
@@ -194,9 +194,9 @@ class StepTree:
         # The seed and stream of the last walk decide which proposals are read ahead, but do not
         # affect the draws.
         self._numbers = (0, 0)
-        self._drafts: Proposer | None = None
+        self._drafts: Drafts | None = None
         if setting.drafting is not None:
-            self._drafts = proposer_of(setting.drafting, setting.rule, setting.sampler)
+            self._drafts = Drafts(setting.drafting, setting.rule, setting.sampler)
 
     def ids(self, node: StepNode) -> tuple[int, ...]:
         """The prompt's ids followed by those of a node's path."""
@@ -295,13 +295,12 @@ class StepTree:
                     "This run has no model to choose a token.",
                     remedy="Choose one with step(token=...), or make a Session with a model.",
                 )
-            if self._drafts is None:
-                number = uniform(seed, stream, node.index)
-                token = drawn_token(measured.drawable, number)
-                drawn = DrawnToken(token, None if self.setting.sampler.greedy else number)
-            else:
-                place = self._place(node, seed, stream)
-                drawn = DrawnToken(*self._drafts.taken(place, measured.drawable))
+            number = uniform(seed, stream, node.index)
+            token = drawn_token(measured.drawable, number)
+            proposal = None
+            if self._drafts is not None:
+                proposal = self._drafts.judged(self._place(node, seed, stream), token)
+            drawn = DrawnToken(token, None if self.setting.sampler.greedy else number, proposal)
             if drawn.token < 0:
                 raise ExplorerError(
                     "The sampler leaves nothing to draw.",

@@ -40,7 +40,7 @@ from explorer.decoding.models.arguments import (
 )
 from explorer.decoding.models.model import LanguageModel, LogitsStore, Message, Prompt
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.speculation.proposing import AnyDraft
+from explorer.decoding.speculation.drafting import Draft
 from explorer.decoding.stepping.feeding import before_others
 from explorer.decoding.stepping.healing import Heal
 from explorer.decoding.stepping.rule import Forced
@@ -116,9 +116,8 @@ class Walk:
             tokens for every forced text, even if it could be split differently; the trace says
             *prefilled*.
         draft: A smaller model with the same vocabulary that proposes tokens, which ``lm`` checks in
-            one pass (speculative decoding); or a `Drafting` with options; or a `Counting`, which
-            proposes from counts. The texts are the same as without it; each step records the
-            proposal.
+            one pass (speculative decoding); or a `Drafting` with options. The texts are the same as
+            without it; each step records the proposal.
         restrict: A restriction on every constraint of the session, as in `Constraint.restrict`: a
             name such as ``"ascii"``, or arguments such as ``{"scripts": ["Latin"]}``. It stays when
             the constraint is edited.
@@ -160,7 +159,7 @@ class Walk:
         logits_bytes: int = 256_000_000,
         heal: Heal = False,
         forced: Forced = "step",
-        draft: AnyDraft = None,
+        draft: Draft = None,
         restrict: Restrict = None,
         response_prefix: ResponsePrefix = "",
     ) -> None:
