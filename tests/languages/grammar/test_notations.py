@@ -34,6 +34,10 @@ LARK = {
     "empty first": (
         'start: "[" items "]"\nitems: | "a" | items "," "a" (| "b")\n', "[a,b]",
     ),
+    "empty bodies": (
+        'start: "a" b c d* "a"\nb:\nc:\n\n// a comment\n?d: "d" | "b" |\ne:\n%ignore "c"\n',
+        "abcdef",
+    ),
     "empty first lines": ('start: items\nitems:\n  | "a"\n  | items ("," | "b")\n', "a,ab,"),
 }  # fmt: skip
 

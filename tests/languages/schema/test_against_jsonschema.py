@@ -156,6 +156,24 @@ def test_an_older_draft_is_read_as_one(
         assert machine.accepts(json.dumps(instance).encode()) == expected, instance
 
 
+@pytest.mark.parametrize(
+    "then",
+    [{"items": True}, {"prefixItems": [True]}, {"contains": {"const": 1}}, {"$ref": "#/$defs/d"}],
+    ids=["items", "prefixItems", "contains", "$ref"],
+)
+@pytest.mark.parametrize("referred", [False, True], ids=["here", "behind a reference"])
+def test_what_depends_on_a_member_evaluates_no_item(then: Any, referred: bool) -> None:
+    depending = {"dependentSchemas": {"c": then}}
+    schema: dict[str, Any] = {
+        "$defs": {"d": {"items": True}, "whole": depending}, "unevaluatedItems": False,
+        **({"$ref": "#/$defs/whole"} if referred else depending),
+    }  # fmt: skip
+    machine, _ = compile_schema(schema, Meter(), SchemaOptions("flexible", "any"))
+    for instance in ([1], [1, 2], [], {"c": [1]}, {"c": 2}, {"d": [1]}, 1):
+        expected = Draft202012Validator(schema).is_valid(instance)
+        assert machine.accepts(json.dumps(instance).encode()) == expected, instance
+
+
 def test_escapes_of_free_strings_are_values_alike() -> None:
     machine, _ = compile_schema({"type": "string"}, Meter())
     for text in (r'"\u0061"', r'"\ud83d\ude00"', r'"\/"', r'"\u00e9\n"', '"é"', '"😀"'):

@@ -145,3 +145,13 @@ def test_recursion_is_seen_through_references_in_place(
     constraint = json_schema(schema, max_depth=6)
     for text in texts:
         assert constraint.accepts(text)
+
+
+def test_sets_of_items_are_counted_as_far_as_they_were_reached() -> None:
+    few = {"type": "array", "uniqueItems": True, "items": {"enum": [*range(60)]}}
+    with pytest.raises(BudgetExceeded) as raised:
+        json_schema(few).dfa  # noqa: B018
+    # 1 + 60 + 1,770 + 34,220 sets of at most three.
+    assert raised.value.reached == 36_051
+    # No array has a million different items of sixty.
+    assert not json_schema({**few, "minItems": 10**6}).dfa.num_states

@@ -47,6 +47,9 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     "first two of a few": unique(
         {"type": ["string", "boolean"]}, prefixItems=[{"type": "boolean"}, {"type": "boolean"}]
     ),
+    "one object, then anything": {
+        "type": "array", "uniqueItems": True, "prefixItems": [{"const": {"a": 0}}],
+    },
     "holding a large one": unique({"type": "integer"}, minItems=2, contains={"minimum": 10}),
     "member": {
         "type": "object", "properties": {"a": unique({"type": "integer"}), "b": {"type": "array"}},
@@ -70,8 +73,10 @@ SCHEMAS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 FORMS: Final[dict[str, Any]] = {
-    "unrolled": {"recursion": "unroll"}, "stack": {"recursion": "stack"},
-}  # fmt: skip
+    "unrolled": {"recursion": "unroll", "escapes": "any", "property_order": "any"},
+    "stack": {"recursion": "stack", "escapes": "any", "property_order": "any"},
+    "usual spelling": {},
+}
 
 
 def without(schema: Any) -> Any:
@@ -86,8 +91,6 @@ def machine_of(name: str, form: str, *, repeating: bool = False) -> ByteMachine:
     constraint = explorer.json_schema(
         without(SCHEMAS[name]) if repeating else SCHEMAS[name],
         whitespace="flexible",
-        property_order="any",
-        escapes="any",
         **FORMS[form],
     )
     return discover(constraint.source.tree, Budget())
@@ -191,7 +194,7 @@ def test_a_text_is_accepted_exactly_if_two_validators_say_so(name: str, form: st
         if accepts(plain, text.encode()):  # Whole numbers as 10e-1 are left out in any case.
             assert accepts(machine, text.encode()) is first, text
             judged[first] += 1
-    assert min(judged.values()) > 15, judged
+    assert min(judged.values()) > 5, judged
 
 
 SMALL: dict[str, tuple[dict[str, Any], str, int, int]] = {

@@ -106,6 +106,12 @@ AROUND: Final = "%ignore"
 
 _FLAGS: Final = "imsx"
 
+_NEXT: Final = re.compile(
+    r"[?!]*\w+[ \t\f]*(?:\.-?\d+|\{[^}\n]*\}|\[[^]\n]*\])?[ \t\f]*:(?!:)"
+    r"|%(?:ignore|import|declare|extend|override|llguidance)\b"
+)
+"""The beginning of a rule or directive."""
+
 _BRACES: Final = re.compile(r"\{[\d\s,]*\}")
 _NO_OPTIONS: Final = re.compile(r"\{\s*\}")
 _REMEDIES: Final = {
@@ -213,7 +219,11 @@ class LarkReader(GrammarReader):
                 LOOKS_LIKE["gbnf"] if sign == "::=" else "Write name: body.", start, end,
             )  # fmt: skip
         self.at += 1
+        after_colon = self.at
         self.skip_lines()
+        if _NEXT.match(self.text, self.at):  # The body is empty.
+            self.at = after_colon
+            self.skip()
         return name, start, end, ending
 
     def _attributes(self, name: str) -> EarlyEnd | None:

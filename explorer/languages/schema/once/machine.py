@@ -407,9 +407,10 @@ class ItemsOnce(WholeRows[OncePlace]):
         most = 2 + sum(len(each.values) for each in begin.reading.open)
         alike: dict[object, int] = {}
         met = {begin}
+        # Bytes that were read count down: of endings of one length, the furthest is followed first.
         queue = [(self._length(begin, meter), 0, 0, begin)]
         while queue and len(met) <= MOST_SEARCHED:
-            _, _, read, here = heappop(queue)
+            _, read, _, here = heappop(queue)
             key = here.free, here.is_narrow, here.ways, here.reading.open
             alike[key] = alike.get(key, 0) + 1
             if alike[key] > most:
@@ -422,8 +423,8 @@ class ItemsOnce(WholeRows[OncePlace]):
                 if self._is_clear(there):
                     return True
                 met.add(there)
-                length = read + 1 + self._length(there, meter)
-                heappush(queue, (length, len(met), read + 1, there))
+                length = 1 - read + self._length(there, meter)
+                heappush(queue, (length, read - 1, len(met), there))
         return False
 
     # Masks.

@@ -610,7 +610,9 @@ class Expansion:
                 cases.append((name, keyword, [below(part, keyword, name)]))
         for name, keyword, then in cases:
             absent = synthetic(sub, {"properties": {name: False}}, self._made, keyword)
-            present = synthetic(sub, {"required": [name]}, self._made, keyword)
+            # The type keeps arrays out: what `then` says of their items evaluates none of them.
+            given: Schema = {"type": "object", "required": [name]}
+            present = synthetic(sub, given, self._made, keyword)
             apart = {
                 "anyOf": [absent.schema, {"allOf": [present.schema, *(t.schema for t in then)]}]
             }

@@ -216,7 +216,11 @@ class Arrays:
         index = cast("int", place.main[0])
         if self.mark:
             return None if self.mark != ONCE_FEW or self._are_different(index, possible) else False
-        if place.rest is not True or self.main.unique is None or not self.main.is_alike(index):
+        if place.rest is not True or self.main.contains:
+            return None
+        if self.main.unique is None:
+            return self.main.may_end(index, lambda held: possible(Wanted(held), self._site.item))
+        if not self.main.is_alike(index):
             return None
         left = {arc.wanted for arc in self.arcs(place) if possible(arc.wanted, arc.site)}
         return len(left) >= self.main.minimum - index
@@ -267,6 +271,8 @@ class Arrays:
         values = self._told[wanted]
         if values is None:  # The keyword was refused and is ignored.
             yield wanted, 0
+            return
+        if self.main.is_alike(0) and len(values) < self.main.minimum:
             return
         most = len(values) if self.main.maximum is None else self.main.maximum
         if self._ask.every_set and sum(comb(len(values), k) for k in range(most)) > MOST_CONTROLS:

@@ -253,6 +253,11 @@ class ArrayLeaf:
         most = self._longest + 1 if self.maximum is None else min(self.maximum, self._longest + 1)
         return [self.item(index) for index in range(most)]
 
+    def may_end(self, index: int, possible: Callable[[Conjunction], bool]) -> bool:
+        """Whether the items that must still come from an index on have values."""
+        missing = map(self.item, range(index, min(self.minimum, self._longest + 1)))
+        return all(held is not None and possible(held) for held in missing)
+
     def begin(self) -> State:
         """The state before the first item."""
         return (0, (0,) * len(self.contains))
@@ -444,8 +449,11 @@ def too_many_sets(
     number: int, what: str = "members of an object", most: int | None = None
 ) -> BudgetExceeded:
     """The error for a container that would need a state for each set of members or items."""
-    few = min(number, 62)
-    sets = sum(comb(few, k) for k in range(1 + (few if most is None else min(most, few))))
+    sets = 0
+    for k in range(1 + (number if most is None else min(most, number))):
+        sets += comb(number, k)
+        if sets > MOST_CONTROLS:
+            break
     error = BudgetExceeded(
         "states", limit=MOST_CONTROLS, reached=sets,
         stage=f"Remembering which of {number} {what} came, in any order,",
