@@ -255,7 +255,7 @@ def _of_row(owner: LogPlace, row: ConstraintPlace, server: str) -> RequestedCons
         owner.has("disable_any_whitespace") and owner.one("disable_any_whitespace").value is True,
         None,
     )
-    if row.path.startswith("guided_") and "." not in row.path:
+    if row.path.startswith("guided_") and "." not in row.path and server in ("", "vllm"):
         notes.append(
             f"vLLM no longer reads {row.path}: releases that have structured_outputs alone ignore "
             "it and write unconstrained text."

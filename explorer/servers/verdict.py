@@ -11,7 +11,6 @@ Nothing here needs torch: the session that shows a run is made on first use.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -22,7 +21,7 @@ from explorer.analysis.explaining.explanation import Explanation, TextExplanatio
 from explorer.analysis.traps.loops import run_loops
 from explorer.analysis.traps.trap import Trap
 from explorer.arguments import instance
-from explorer.automata.tree.nodes import Loop
+from explorer.automata.tree.nodes import Loop, Source
 from explorer.budget import Budget, Meter
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import BudgetExceeded, ExplorerError
@@ -34,6 +33,7 @@ from explorer.languages.engines.reading import (
     remarks_of,
 )
 from explorer.languages.schema.diagnosis.remedies import LOOP_REMEDIES
+from explorer.languages.schema.source import JsonSchema
 from explorer.servers.ends import min_tokens_said, with_ends
 from explorer.servers.following import IdentifiedRun, JudgedRun, follow_named, identify, own_split
 from explorer.servers.reasoning import (
@@ -314,7 +314,9 @@ def verdict_of(
     machine, judged = read.machine, read.judged
     notes = [*run.notes, *read.identified.notes, *ends]
     if requested is not None:
-        notes += [*requested.notes, *_of_engine(run, requested, engine)]
+        wanted = wanted_of(read)
+        source = None if wanted is None else wanted.source
+        notes += [*requested.notes, *_of_engine(run, requested, engine, source)]
     notes += [each for each in machine.report.warnings if _matters(each, read)]
     if judged.unspelled is not None:
         notes.append(
@@ -338,7 +340,8 @@ def verdict_of(
         notes += _settings(run, wanted_of(read), read, budget)
     notes += misfits(run, masked=outcome in ("masked", "ended early"))
     if of_schema is not None:
-        notes += _differences(run, read, of_schema, requested, why, budget)
+        notes[:0] = _differences(run, read, of_schema, requested, why, budget)
+        notes += [each for each in of_schema.machine.report.warnings if _matters(each, read)]
     return RunVerdict(
         run,
         machine,
@@ -407,9 +410,17 @@ def _causes(run: ServerRun, read: RunReading) -> Iterator[str]:
         )
 
 
-def _of_engine(run: ServerRun, requested: RequestedConstraint, engine: str | None) -> list[str]:
-    """A sentence on the engine, where the log names no server."""
+def _of_engine(
+    run: ServerRun, requested: RequestedConstraint, engine: str | None, source: Source | None
+) -> list[str]:
+    """A sentence on the engine, where the log names no server, or its reading is not known."""
     schema = requested.kind in ("json", "json_object", "structural_tag", "tools")
+    title = TITLES[requested.engine]
+    if requested.kind == "json" and isinstance(source, JsonSchema) and title:
+        return [
+            f"How {title} reads a keyword of this schema is not known here, so JSON Schema itself "
+            "was asked, which takes other spellings, and white space around the JSON."
+        ]
     if not schema or run.server or engine is not None or not requested.engine:
         return []
     return [
@@ -429,24 +440,38 @@ def _differences(
 ) -> list[str]:  # fmt: skip
     """The difference of an engine's reading and the schema itself on a run, as sentences."""
     title = TITLES[requested.engine if requested else ""]
-    near = (
-        "" if why is None else next(iter(re.findall(r"Expected by (/\S+?)[. ]", why.paragraph)), "")
-    )
+    whose = "Your schema" if requested and requested.kind.startswith("json") else "Your request"
     here, there = read.stop, of_schema.stop
     if here == there and read.judged.complete == of_schema.judged.complete:
+        if why is not None and 'property_order="schema"' in why.paragraph:
+            return [
+                f"{title} writes the members in the order of the schema. List them there as the "
+                "model writes them."
+            ]
         return []
-    if there is not None and (here is None or there < here):
+    white = here is not None and _next_byte(read) in b" \t\r\n"
+    ahead = there is not None and (here is None or there < here)
+    where = of_schema if ahead else read
+    said = " ".join(remarks_of(wanted_of(read), _written(where), white=white and not ahead))
+    if ahead:
         _, sentence, other = outcome_of(run, of_schema, None, budget)
-        first = "" if other is None else f" {other.paragraph}"
-        return [f"{title} allows this, your schema does not: {sentence}{first}"]
-    said = remarks_of(wanted_of(read), near, white=_next_byte(read) in b" \t\r\n")
+        paragraph = sentence if other is None else other.paragraph
+        if of_schema.judged.rest and of_schema.judged.rest[0] in read.machine.vocabulary.special:
+            said = "It reads the name of a control token as its text."
+        judged = of_schema.judged
+        spot = f"token {len(judged.ids)}" if of_schema.text is None else f"byte {judged.byte}"
+        told = f"{title} allows this, {whose.lower()} does not, at {spot}. {said}".rstrip()
+        return [f"{told}\n{paragraph}"]
     if here is not None:
-        return [f"Your schema allows this, and {title} does not. {' '.join(said)}".rstrip()]
+        return [f"{whose} allows this, and {title} does not. {said}".rstrip()]
     if of_schema.judged.complete:
-        return [
-            f"Your schema lets the text end here, and {title} does not. {' '.join(said)}".rstrip()
-        ]
-    return [f"{title} lets the text end here, and your schema does not."]
+        return [f"{whose} lets the text end here, and {title} does not. {said}".rstrip()]
+    return [f"{title} lets the text end here, and {whose.lower()} does not. {said}".rstrip()]
+
+
+def _written(read: RunReading) -> bytes:
+    """The part of the text that is allowed."""
+    return read.judged.data if read.text is None else read.text.encode()[: read.judged.byte]
 
 
 def _next_byte(read: RunReading) -> bytes:

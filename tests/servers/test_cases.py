@@ -64,6 +64,39 @@ def test_what_an_engine_allows_and_a_schema_does_not() -> None:
         verdict_of(open_, VOCABULARY, engine="guidance")
 
 
+def _of(value: Any, **more: Any) -> dict[str, Any]:
+    """A request for an object with one member, v."""
+    return asked({"type": "object", "properties": {"v": value}, "required": ["v"], **more})
+
+
+@pytest.mark.parametrize(
+    ("engine", "request_", "text", "rule"),
+    [
+        ("xgrammar", _of({"type": "integer"}), '{"v": 1.0}', "An integer has one spelling"),
+        ("xgrammar", _of({"type": "null"}), '{"v": null, "w": 1}', "An object is closed"),
+        ("xgrammar", _of({"type": "string", "maxLength": 9}), r'{"v": "a\n"}', "holds no escapes"),
+        ("xgrammar", _of({"enum": [1, 2]}), '{"v": 1.0}', "A number of an enum"),
+        ("xgrammar", _of({"oneOf": [{"type": "integer"}, {}]}), '{"v": 1}', "oneOf as anyOf"),
+        ("xgrammar", _of({"type": "null"}), '{"v": null} ', "no white space before and after"),
+        ("xgrammar", {"structured_outputs": {"regex": "a.*"}}, "ab\nc", "Its dot is any character"),
+        ("outlines", _of({"type": "integer", "minimum": 3}), '{"v": 2}', "ignores the bounds"),
+        ("outlines", _of({"type": "null"}), '{\n"v": null}', "at most one space"),
+        ("llguidance", _of({"type": "string"}), r'{"v": "\/"}', "no escape"),
+        ("llguidance", _of({"type": "number", "minimum": 0}), '{"v": 1e3}', "has no exponent"),
+        ("llguidance", asked({"allOf": [SHUT, X]}), '{"x": ""}', "is not known here"),
+    ],
+)
+def test_the_rule_of_the_engine_comes_first(
+    engine: str, request_: dict[str, Any], text: str, rule: str
+) -> None:
+    """Of all rules, the one of the place; no name of a rule that only we gave is shown."""
+    (run,) = runs_of({"request": request_, "response": _chat(text)})
+    verdict = verdict_of(run, VOCABULARY, engine=engine)
+    (first, *others) = [note for note in verdict.notes if "whichever way" not in note]
+    assert rule in first and not any("does not" in note for note in others), str(verdict)
+    assert "On the stack" not in str(verdict)
+
+
 def _chat(text: str) -> dict[str, Any]:
     return {"choices": [{"message": {"content": text}, "finish_reason": "stop"}]}
 

@@ -8,14 +8,12 @@ marks, so that an explanation shows the line of the schema.
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from decimal import Decimal
-from functools import cache, lru_cache
-from importlib.resources import files
+from functools import lru_cache
 from typing import Any, ClassVar, Final, cast
 
 from msgspec import Struct, structs
@@ -34,7 +32,7 @@ from explorer.automata.tree.nodes import (
 )
 from explorer.budget import Meter
 from explorer.errors import RegexError, UnsupportedSchema
-from explorer.languages.engines.patterns import pattern_tree
+from explorer.languages.engines.patterns import facts, pattern_tree
 from explorer.languages.regex import compile_pattern
 from explorer.languages.schema.reading.text import pointer_to, read_schema, spans_of
 from explorer.languages.schema.text.numbers import compared
@@ -46,14 +44,6 @@ MARKS, HELD = 0xF0000, 0x100000
 
 _MARK: Final = re.compile("[\U000f0000-\U000fffff]")
 _WHOLE: Final = "the whole schema"
-
-
-@cache
-def facts(engine: str) -> Mapping[str, Any]:
-    """The formats of an engine and its rules in words, from `engines.json`."""
-    return json.loads(files("explorer.languages.engines").joinpath("engines.json").read_text())[
-        engine
-    ]
 
 
 class EngineDrawing:
@@ -128,7 +118,8 @@ class EngineDrawing:
 
     def machine(self, dfa: Dfa, pointer: str, keyword: str = "type") -> Node:
         """A ready machine."""
-        return self.draw(self.at(pointer, keyword) + self.hold(Machine(*self.span(pointer), dfa)))
+        span = self.span(f"{pointer}/{keyword}" if keyword else pointer)
+        return self.draw(self.at(pointer, keyword) + self.hold(Machine(*span, dfa)))
 
     def draw(self, marked: str) -> Node:
         """The node of a pattern with marks and held letters."""

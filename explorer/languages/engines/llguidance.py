@@ -156,6 +156,7 @@ class LLGuidanceDrawing(XGrammarDrawing):
             keyword = keyword or ("maxLength" if "maxLength" in part else "minLength")
             least, most = int(part.get("minLength", 0)), part.get("maxLength", "")
             machine = both(machine, pattern_machine(f"(?s:.{{{least},{most}}})"))
+        self.say(pointer, "string")
         if not keyword:
             return self.draw(self.at(pointer) + self.string)
         return self.machine(_quoted(machine), pointer, keyword)

@@ -19,10 +19,10 @@ from explorer.automata.tree.nodes import Node
 from explorer.languages.engines.drawing import (
     EngineDrawing,
     Object,
-    facts,
     plain_number,
     string_json,
 )
+from explorer.languages.engines.patterns import facts
 
 _CHAR: Final = r'([^"\\\x00-\x1F\x7F-\x9F]|\\["\\/bfnrt])'
 _PLAIN: Final = {

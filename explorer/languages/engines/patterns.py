@@ -10,8 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import ClassVar, Final, Self
+from functools import cache, cached_property, lru_cache
+from importlib.resources import files
+from typing import Any, ClassVar, Final, Self
+
+from msgspec import json
 
 from explorer.arguments import instance
 from explorer.automata.tree.charset import CharSet
@@ -41,6 +44,14 @@ CLASSES: Final[Mapping[str, Mapping[str, str]]] = {
     "xgrammar": {"s": r"\t-\r \xa0"}, "llguidance": _RUST, "outlines": _RUST,
 }  # fmt: skip
 """The members of the escapes that each engine reads differently, as in a set."""
+
+
+@cache
+def facts(engine: str) -> Mapping[str, Any]:
+    """The formats of an engine and its rules in words, from `engines.json`."""
+    data = files("explorer.languages.engines").joinpath("engines.json").read_bytes()
+    return json.decode(data)[engine]
+
 
 _FLAGS: Final = {"xgrammar": int(re.ASCII | re.DOTALL)}
 _ANCHORS: Final = (AssertionKind.TEXT_START, AssertionKind.FINAL_LINE_END)
@@ -116,6 +127,19 @@ class EnginePattern(Regex):
     def parsed(self) -> Tree:
         """The pattern as the engine reads it."""
         return pattern_tree(self.pattern, self.engine)
+
+    @property
+    def remarks(self) -> tuple[tuple[str, str], ...]:
+        """The parts that the engine reads in its own way: an empty pointer and a sentence each."""
+        read = [node for node in walk(self.parsed.root) if not children(node)]
+        plain = [node for node in walk(parse(self.pattern).root) if not children(node)]
+        signs = {
+            self.pattern[one.start : one.end] for one, other in zip(read, plain, strict=True)
+            if one != other
+        }  # fmt: skip
+        rules = facts(self.engine)["rules"]
+        names = ["." if sign == "." else "^" if sign in ("^", "$") else "\\" for sign in signs]
+        return tuple(("", rules[name]) for name in sorted(set(names)))
 
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:

@@ -11,9 +11,10 @@ from explorer.automata.tree.nodes import Source
 from explorer.errors import ConstraintError, UnsupportedSchema
 from explorer.languages.constraint import Constraint
 from explorer.languages.engines.llguidance import NOT_DRAWN
-from explorer.languages.engines.patterns import CLASSES, pattern_for
+from explorer.languages.engines.patterns import CLASSES, EnginePattern, pattern_for
 from explorer.languages.engines.source import ENGINES, EngineSchema
 from explorer.languages.regex.source import Regex
+from explorer.languages.schema.reading.text import spot_of
 from explorer.languages.schema.source import JsonSchema
 from explorer.vocabulary import Vocabulary
 
@@ -85,18 +86,47 @@ def engine_vocabulary(vocabulary: Vocabulary, engine: str) -> Vocabulary:
     return replace(vocabulary, tokens=named, empty_ids=frozenset())
 
 
-def remarks_of(constraint: Constraint | None, near: str = "", *, white: bool = False) -> list[str]:
-    """Sentences on the parts of a constraint that an engine reads in its own way.
+def remarks_of(constraint: Constraint | None, written: bytes, *, white: bool = False) -> list[str]:
+    """Sentences on the parts of a constraint that an engine reads in its own way: those of the
+    innermost part around the place where a text stops.
 
     Args:
-        near: A pointer: the remarks on it and on what is around it come alone, if there are some.
+        written: The text.
         white: Whether it is about white space.
     """
     waiting = [] if constraint is None else [constraint.source]
     told: list[tuple[str, str]] = []
     for source in waiting:  # The list grows while it is read.
-        if isinstance(source, EngineSchema):
+        if isinstance(source, EngineSchema | EnginePattern):
             told += [each for each in source.remarks if ("white space" in each[1]) is white]
         waiting += source.children
-    close = [each for each in told if near.startswith(each[0])]
-    return list(dict.fromkeys(said for _, said in (close or told)))
+    if white or not told:
+        return list(dict.fromkeys(said for _, said in told))
+    spot = spot_of(written)
+    steps = [str(step) for _, step in spot.steps]
+    if spot.is_finished and written.rstrip().endswith((b'"', b"]", b"}")):
+        steps = steps[:-1]  # The value is over, and the part around it decides.
+    depths = [_depth(pointer, steps) for pointer, _ in told]
+    close = [
+        said for (_, said), depth in zip(told, depths, strict=True) if 0 <= depth == max(depths)
+    ]
+    return list(dict.fromkeys(close))
+
+
+def _depth(pointer: str, steps: list[str]) -> int:
+    """The number of steps to a part of a schema, if they lead to a place in it; else -1."""
+    way: list[str] = []
+    parts = pointer.split("/")[1:]
+    while parts:
+        keyword = parts.pop(0)
+        if keyword in ("properties", "prefixItems") and parts:
+            way.append(parts.pop(0).replace("~1", "/").replace("~0", "~"))
+        elif keyword == "patternProperties" and parts:
+            parts.pop(0)
+            way.append("*")
+        elif keyword in ("items", "additionalProperties", "unevaluatedItems"):
+            way.append("*")
+        elif keyword in ("$defs", "definitions"):
+            return 0  # It may be anywhere.
+    same = all(one in ("*", step) for one, step in zip(way, steps, strict=False))
+    return len(way) if same and len(way) <= len(steps) else -1

@@ -24,13 +24,12 @@ from explorer.languages.engines.drawing import (
     Object,
     both,
     bounds_of,
-    facts,
     pattern_machine,
     plain_number,
     string_json,
     within,
 )
-from explorer.languages.engines.patterns import pattern_tree
+from explorer.languages.engines.patterns import facts, pattern_tree
 from explorer.languages.schema.text.numbers import multiples
 from explorer.languages.schema.text.strings import among
 
@@ -195,7 +194,7 @@ class XGrammarDrawing(EngineDrawing):
             nested = "|".join(map(self.hold, held))
             return self.draw(f"{self.at('')}{NUMBER}|{self.string}|true|false|null|{nested}")
 
-        return self.rule("any value", draw)
+        return self.rule(":any value", draw)
 
     # --- numbers and strings
 
@@ -375,7 +374,7 @@ class XGrammarDrawing(EngineDrawing):
             if (k, count) not in known:
                 made = options(k, count)
                 # A part is a rule, because two parts go on with it.
-                name = f"{pointer}: after {k} listed and {count} written"
+                name = f":{pointer} after {k} listed and {count} written"
                 whole = self.at(pointer) + "|".join(f"(?:{each})" for each in made)
                 known[k, count] = self.rule(name, lambda: self.draw(whole)) if made else None
             return known[k, count]

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Final, Self, cast
 from explorer.arguments import instance, shown
 from explorer.automata.tree.nodes import Branch, Concat, Node, Repeat, Source, Written, letters
 from explorer.errors import ConstraintError, DamagedFile
-from explorer.languages.engines.drawing import facts
+from explorer.languages.engines.patterns import facts
 from explorer.languages.phases.followed import PartMark, PartNet
 from explorer.languages.phases.free import AnyText
 from explorer.languages.regex.source import Regex

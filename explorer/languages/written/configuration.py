@@ -317,12 +317,15 @@ class LivePlace:
 
 def open_rules(places: Sequence[LivePlace]) -> str:
     """A sentence with the rules that are open at the deepest of some places, the outermost first;
-    empty at the bottom.
+    empty at the bottom. Rules whose names begin with a colon are not the user's, and are left out.
     """
     deepest = max(places, key=lambda place: len(place.stack), default=None)
     if deepest is None or not deepest.stack:
         return ""
     names = [*(frame.rule for frame in reversed(deepest.stack)), deepest.rule]
+    names = [name for name in names if not name.startswith(":")]
+    if len(names) < 2:
+        return ""
     if len(names) > MOST_NAMED:
         between = f"… {len(names) - MOST_NAMED:,} more …"
         names = [*names[: MOST_NAMED // 2], between, *names[-(MOST_NAMED // 2) :]]

@@ -231,7 +231,9 @@ def _walk(
         if tuple(prefix) not in seen:
             seen.add(tuple(prefix))
             tally.masks += 1
-            if (theirs != ours).any() and _sort(engine, tally, request, read, prefix, theirs, ours):
+            if (theirs != ours).any() and _sort(
+                engine, peer, tally, request, read, prefix, theirs, ours
+            ):
                 return False
         both = [int(token) for token in np.flatnonzero(theirs & ours) if token != END]
         if not both:
@@ -251,15 +253,17 @@ def _drawn(chance: Random, tokens: list[int]) -> int:
 
 
 def _sort(
-    engine: str, tally: Tally, request: Request, read: Any, prefix: list[int], theirs: Any,
-    ours: Any,
+    engine: str, peer: Any, tally: Tally, request: Request, read: Any, prefix: list[int],
+    theirs: Any, ours: Any,
 ) -> bool:  # fmt: skip
     """Count the known differences of two masks; whether there is another one."""
     written = b"".join(PIECES[token] if token < END else b"<|im_start|>" for token in prefix)
     allowed = [PIECES[token] for token in np.flatnonzero(theirs) if token < END]
     for token in np.flatnonzero(theirs != ours):
         data = PIECES[token] if token < END else b"END" if token == END else b"CONTROL"
-        asked = Difference(request.text, read, written, data, bool(theirs[token]), allowed)
+        asked = Difference(
+            peer, request, prefix, int(token), read, written, data, bool(theirs[token]), allowed
+        )
         name = next((name for name, holds in KNOWN.get(engine, ()) if holds(asked)), None)
         if name is None:
             side = "allows" if theirs[token] else "masks"
@@ -273,12 +277,23 @@ def _sort(
 class Difference:
     """A token that only one allows."""
 
-    schema: str
+    peer: Any
+    request: Request
+    prefix: list[int]
+    token: int
     read: Any
     written: bytes
     data: bytes
     theirs: bool
     allowed: list[bytes]
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether the engine masks the token, and takes it all the same."""
+        matcher = self.peer.matcher(self.request)
+        return not self.theirs and all(
+            self.peer.accept(matcher, token) for token in (*self.prefix, self.token)
+        )
 
     @property
     def past_a_text(self) -> bool:
@@ -304,14 +319,16 @@ class Difference:
     @property
     def is_60th_second(self) -> bool:
         """Whether it begins the seconds of a time with a 6."""
-        is_time = '"format": "time"' in self.schema or '"format": "date-time"' in self.schema
+        is_time = (
+            '"format": "time"' in self.request.text or '"format": "date-time"' in self.request.text
+        )
         return is_time and self.data.startswith(b"6") and self.written.endswith(b":")
 
     @property
     def is_bounded_number(self) -> bool:
         """Whether it is in a number with bounds, whose zeros and minus are spelled otherwise."""
-        bounded = any(f'"{name}"' in self.schema for name in ("minimum", "maximum")) or (
-            "exclusiveM" in self.schema
+        bounded = any(f'"{name}"' in self.request.text for name in ("minimum", "maximum")) or (
+            "exclusiveM" in self.request.text
         )
         number = re.search(rb"(-?[0-9.]+)[^0-9a-z.]*$", self.written + self.data)
         zeros = number is not None and re.search(rb"^-0|\.[0-9]*0$|^[0-9]+\.?$|^-$", number[1])
@@ -330,7 +347,10 @@ def _is_text(read: Any, data: bytes) -> bool:
 
 
 KNOWN: dict[str, tuple[tuple[str, Any], ...]] = {
-    "xgrammar": (("bytes that are not UTF-8", lambda asked: asked.is_not_text),),
+    "xgrammar": (
+        ("bytes that are not UTF-8", lambda asked: asked.is_not_text),
+        ("past the end of a root that calls itself", lambda asked: asked.is_taken),
+    ),
     "outlines": (("after a whole text", lambda asked: asked.past_a_text),),
     "llguidance": (
         ("forced tokens", lambda asked: asked.is_forced),
