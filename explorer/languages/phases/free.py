@@ -43,6 +43,9 @@ from explorer.languages.phases.control import Name
 from explorer.languages.sources.choice import check_encodable
 from explorer.languages.sources.registry import register
 
+MOST_CHARACTERS: Final = 1000
+"""The most characters of the strings together: their machine takes a quarter of a second."""
+
 Marked = tuple[str | tuple[Name], ...]
 """A string: its characters one by one, and each control token in a tuple of one."""
 
@@ -149,7 +152,22 @@ def checked_strings(name: str, given: object) -> tuple[str, ...]:
                 remedy="Give strings of at least one character.",
             )
         check_encodable(text)
-    return tuple(dict.fromkeys(cast("list[str]", texts)))
+    made = tuple(dict.fromkeys(cast("list[str]", texts)))
+    check_lengths(made)
+    return made
+
+
+def check_lengths(strings: Iterable[str]) -> None:
+    """Refuse strings that are longer together than their machine can follow in a moment.
+
+    Raises:
+        ConstraintError: They are.
+    """
+    if (length := sum(map(len, strings))) > MOST_CHARACTERS:
+        raise ConstraintError(
+            f"The strings to look for have {length:,} characters, more than {MOST_CHARACTERS:,}.",
+            remedy="Give their beginnings: enough to tell them from other text.",
+        )
 
 
 def marked(text: str, names: Iterable[str]) -> Marked:

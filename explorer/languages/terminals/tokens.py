@@ -32,7 +32,7 @@ from explorer.automata.tree.build import build
 from explorer.automata.tree.charset import ANY, NOT_NEWLINE, CharSet
 from explorer.automata.tree.nodes import Class, Empty, Node, Repeat, TokenPiece
 from explorer.budget import Meter
-from explorer.languages.phases.free import text_up_to_first
+from explorer.languages.phases.free import check_lengths, text_up_to_first
 from explorer.languages.terminals.kinds import Terminal, TerminalGroup, register_terminal
 
 Arc = tuple[int, int, int, int]
@@ -71,6 +71,7 @@ def _empty_text() -> Dfa:
 
 @lru_cache(maxsize=64)
 def _until(phrase: str) -> Dfa:
+    check_lengths([phrase])
     text = operations.dfa_to_nfa(text_up_to_first((phrase,)))
     n, (end,) = text.num_states, text.accepting.tolist()
     # State k between tokens; k + n after a beginning; k + 2n inside a token.
