@@ -8,6 +8,7 @@ marks, so that an explanation shows the line of the schema.
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
@@ -229,18 +230,21 @@ def plain_number(value: object) -> float | int:
     return int(value) if isinstance(value, int) else float(str(value))
 
 
-SHORT: Final = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r",
-                "\t": "\\t"}  # fmt: skip
-"""The characters that JSON escapes with a letter."""
-
-
-def string_json(text: str, past: str = "\x1f") -> str:
-    """A string as JSON: the short escapes, and a number for other control characters.
+def spelled(value: Any, number: Callable[[float], str], least: int, most: int) -> str:
+    """A value as compact JSON.
 
     Args:
-        past: Further characters that are escaped with a number.
+        number: The spelling of a number that is no integer from ``least`` to ``most``.
     """
-    return '"' + "".join(
-        SHORT.get(char) or (f"\\u{ord(char):04x}" if char < " " or char in past else char)
-        for char in text
-    ) + '"'  # fmt: skip
+    if isinstance(value, dict):
+        return "{" + ",".join(
+            f"{spelled(name, number, least, most)}:{spelled(each, number, least, most)}"
+            for name, each in cast("Object", value).items()
+        ) + "}"  # fmt: skip
+    if isinstance(value, list):
+        items = cast("list[Any]", value)
+        return f"[{','.join(spelled(each, number, least, most) for each in items)}]"
+    if isinstance(value, Decimal | float | int) and not isinstance(value, bool):
+        whole = isinstance(value, int) and least <= value <= most
+        return str(value) if whole else number(float(str(value)))
+    return json.dumps(value, ensure_ascii=False)

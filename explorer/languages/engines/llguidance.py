@@ -19,13 +19,11 @@ from explorer.automata.tree.nodes import Node
 from explorer.budget import Meter
 from explorer.errors import UnsupportedSchema
 from explorer.languages.engines.drawing import (
-    SHORT,
     Object,
     both,
     bounds_of,
     pattern_machine,
     plain_number,
-    string_json,
     within,
 )
 from explorer.languages.engines.xgrammar import ANNOTATIONS, NUMBER, PLAIN_INTEGER, XGrammarDrawing
@@ -182,7 +180,9 @@ class LLGuidanceDrawing(XGrammarDrawing):
         """A name that is not one of the listed."""
         if not properties:
             return self.string
-        return self.but([string_json(name) for name in properties], _NAME, pointer)
+        return self.but(
+            [json.dumps(name, ensure_ascii=False) for name in properties], _NAME, pointer
+        )
 
 
 def _entries(value: Object | list[Any]) -> list[tuple[Any, ...]]:
@@ -200,27 +200,21 @@ _NOT_DRAWN: Final = frozenset({
 
 def _quoted(texts: Dfa) -> Dfa:
     """The literals of some texts: control characters, quotes and backslashes as escapes."""
-    meter = Meter()
-    sketch = Sketch(meter)
+    sketch = Sketch(Meter())
     begin, end = sketch.state(), sketch.state()
     nfa = dfa_to_nfa(texts)
     first = sketch.states(nfa.num_states)
     sketch.byte(begin, 0x22, first + nfa.start)
-    for source, low, high, target in nfa.arcs.tolist():
-        source, target = source + first, target + first
+    for start, low, high, after in nfa.arcs.tolist():
+        source, target = first + start, first + after
         for byte in range(low, min(high, 0x7F) + 1):
-            if chr(byte) in SHORT:
-                sketch.text(source, SHORT[chr(byte)].encode(), target)
+            short = json.dumps(chr(byte))[1:-1].encode()
+            if len(short) < 3:
+                sketch.text(source, short, target)
             if byte < 0x20 or byte == 0x7F:
-                tens, ones = f"{byte:02x}"
-                middle, last = sketch.state(), sketch.state()
-                sketch.text(source, b"\\u00", middle)
-                for digit in {tens, tens.upper()}:
-                    sketch.byte(middle, ord(digit), last)
-                for digit in {ones, ones.upper()}:
-                    sketch.byte(last, ord(digit), target)
-            elif chr(byte) not in SHORT:
-                sketch.byte(source, byte, target)
+                digits = f"{byte:02x}"
+                for code in {digits, digits.upper(), digits[0] + digits[1].upper()}:
+                    sketch.text(source, f"\\u00{code}".encode(), target)
         if high > 0x7F:
             sketch.interval(source, max(low, 0x80), high, target)
     for state in nfa.accepting.tolist():

@@ -19,8 +19,7 @@ from explorer.automata.tree.nodes import Node
 from explorer.languages.engines.drawing import (
     EngineDrawing,
     Object,
-    plain_number,
-    string_json,
+    spelled,
 )
 from explorer.languages.engines.patterns import facts
 
@@ -274,15 +273,12 @@ def _escaped(text: str) -> str:
     return re.sub(r"([\\.+*?()|\[\]{}^$#&\-~])", r"\\\1", text)
 
 
+def _number(value: float) -> str:
+    """A number as Rust writes it."""
+    return (
+        f"{Decimal(repr(value)):f}" if "e-05" in repr(value) else repr(value).replace("e-0", "e-")
+    )
+
+
 def _json(value: Any) -> str:
-    """A value as it writes it: members and items apart, numbers as Rust has them."""
-    if isinstance(value, bool) or value is None:
-        return {True: "true", False: "false", None: "null"}[value]
-    if isinstance(value, int) and -(2**63) <= value < 2**64:
-        return str(value)
-    if isinstance(value, int | float | Decimal):
-        number = repr(float(plain_number(value)))
-        if number.endswith("e-05"):
-            return f"{Decimal(number):f}"
-        return number.replace("e-0", "e-")
-    return string_json(str(value))
+    return spelled(value, _number, -(2**63), 2**64 - 1)

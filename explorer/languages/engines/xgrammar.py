@@ -26,7 +26,7 @@ from explorer.languages.engines.drawing import (
     bounds_of,
     pattern_machine,
     plain_number,
-    string_json,
+    spelled,
     within,
 )
 from explorer.languages.engines.patterns import facts, pattern_tree
@@ -165,23 +165,15 @@ class XGrammarDrawing(EngineDrawing):
         return self.any_value()
 
     def _of_type(self, part: Object, kind: str, pointer: str) -> Node:
-        match kind:
-            case "boolean":
-                return self.draw(self.at(pointer) + "true|false")
-            case "null":
-                return self.draw(self.at(pointer) + "null")
-            case "integer":
-                return self.integer(part, pointer)
-            case "number":
-                return self.number(part, pointer)
-            case "string":
-                return self.text(part, pointer)
-            case "array":
-                return self._array(part, pointer)
-            case "object":
-                return self._object(part, pointer)
-            case _:
-                raise self.refused(f"{pointer}/type", f"{kind} is not a type.")
+        if kind in ("boolean", "null"):
+            return self.draw(self.at(pointer) + ("null" if kind == "null" else "true|false"))
+        drawn = {
+            "integer": self.integer, "number": self.number, "string": self.text,
+            "array": self._array, "object": self._object,
+        }.get(kind)  # fmt: skip
+        if drawn is None:
+            raise self.refused(f"{pointer}/type", f"{kind} is not a type.")
+        return drawn(part, pointer)
 
     def any_value(self) -> Node:
         """Any JSON value."""
@@ -302,12 +294,12 @@ class XGrammarDrawing(EngineDrawing):
             self.say(pointer, "further items")
         if isinstance(further, list):
             raise self.refused(f"{pointer}/items", "items must be an object or a boolean.")
-        if most is not None and least > int(most):
-            raise self.refused(pointer, "minItems is greater than maxItems.")
-        if room is not None and room < 0:
-            raise self.refused(pointer, "maxItems is less than the number of prefixItems.")
-        if further is False and least > len(prefix):
-            raise self.refused(pointer, "minItems is greater than the number of prefixItems.")
+        limits = [
+            *([] if most is None else [int(most)]),
+            *([len(prefix)] if further is False else []),
+        ]
+        if any(least > limit for limit in limits) or (room is not None and room < 0):
+            raise self.refused(pointer, "its bounds on the number of items exclude each other.")
         items = [
             self.hold(self.value(each, f"{pointer}/prefixItems/{k}"))
             for k, each in enumerate(prefix)
@@ -339,8 +331,6 @@ class XGrammarDrawing(EngineDrawing):
         if required - set(properties):
             self.say(f"{pointer}/required", "required")
         others = self._others(part, names, further, more, pointer)
-        if least > len(properties) and not others:
-            raise self.refused(pointer, "minProperties is greater than the number of properties.")
         comma = f"{self.at(pointer)}{self.comma}"
         if not properties:
             rest = _times(comma, others, least, room, True) if others and room != 0 else ""
@@ -460,19 +450,12 @@ def _escaped(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1")
 
 
+def _number(value: float) -> str:
+    """A number as xgrammar writes it."""
+    whole = abs(value) < 1e15 and value == int(value)
+    return str(int(value)) if whole else f"{value:.17g}"
+
+
 def _json(value: Any) -> str:
     """A value in the one spelling that xgrammar gives it."""
-    if isinstance(value, dict):
-        members = cast("Object", value).items()
-        return "{" + ",".join(f"{_json(name)}:{_json(each)}" for name, each in members) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(map(_json, cast("list[Any]", value))) + "]"
-    if isinstance(value, bool) or value is None:
-        return {True: "true", False: "false", None: "null"}[value]
-    if isinstance(value, int) and -(2**63) <= value < 2**63:
-        return str(value)
-    if isinstance(value, int | float | Decimal):
-        number = float(str(value))
-        whole = abs(number) < 1e15 and number == int(number)
-        return str(int(number)) if whole else f"{number:.17g}"
-    return string_json(str(value), "\x7f")
+    return spelled(value, _number, -(2**63), 2**63 - 1).replace("\x7f", "\\u007f")

@@ -297,10 +297,20 @@ class Difference:
 
     @property
     def past_a_text(self) -> bool:
-        """Whether the token goes on behind a whole text, which the engine takes for the end."""
-        if self.theirs or self.data in (b"END", b"CONTROL"):
+        """Whether what was written goes on behind a whole text, which the engine takes for the
+        end, or for the better alternative."""
+        if self.theirs or self.data == b"CONTROL":
             return False
-        return any(_is_text(self.read, self.written + self.data[:k]) for k in range(len(self.data)))
+        whole = self.written + (b"" if self.data == b"END" else self.data)
+        return any(_is_text(self.read, whole[:k]) for k in range(len(whole)))
+
+    @property
+    def is_new_character(self) -> bool:
+        """Whether a class of Unicode, of which the engine has a newer version, decides."""
+        text = self.written + self.data
+        return re.search(r"\\[dDwW]", self.request.text) is not None and (
+            re.search(rb"[\x80-\xff]{2,4}$", text) is not None
+        )
 
     @property
     def is_not_text(self) -> bool:
@@ -354,6 +364,7 @@ KNOWN: dict[str, tuple[tuple[str, Any], ...]] = {
     "outlines": (("after a whole text", lambda asked: asked.past_a_text),),
     "llguidance": (
         ("forced tokens", lambda asked: asked.is_forced),
+        ("characters of a newer Unicode", lambda asked: asked.is_new_character),
         ("judged by JSON Schema itself", lambda asked: not _is_drawn(asked.read.source)),
         ("zeros and minus of a bounded number", lambda asked: asked.is_bounded_number),
         ("a 60th second at any time", lambda asked: asked.is_60th_second),
