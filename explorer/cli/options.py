@@ -139,7 +139,13 @@ def schema_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """
     named = {name: getattr(arguments, name) for name in NAMES if name != "no_strict"}
     given = {name: value for name, value in named.items() if value is not None}
-    return {**given, "strict": False} if arguments.no_strict else given
+    lenient = arguments.no_strict or _is_served(arguments)
+    return {**given, "strict": False} if lenient else given
+
+
+def _is_served(arguments: argparse.Namespace) -> bool:
+    """Whether the question is about a server's log: servers leave out what they cannot follow."""
+    return any(getattr(arguments, name, None) is not None for name in ("line", "run_file"))
 
 
 def schema_text(name: str, given: str) -> str:
@@ -257,7 +263,8 @@ def _unstaged_constraint(
         return constraint_of_schema(arguments)
     if arguments.structural_tag is not None:
         tag = read_text(file_path("--structural-tag", arguments.structural_tag))
-        return structural_tag(tag, control_tokens=() if vocabulary is None else vocabulary)
+        tokens = () if vocabulary is None else vocabulary
+        return structural_tag(tag, control_tokens=tokens, strict=not _is_served(arguments))
     if arguments.grammar is not None:
         path = file_path("--grammar", arguments.grammar)
         syntax = "lark" if path.suffix.lower() == ".lark" else "gbnf"

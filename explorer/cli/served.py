@@ -20,6 +20,7 @@ from explorer.decoding.models.embedded import EMBEDDED
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint
 from explorer.languages.engines.reading import as_engine
+from explorer.languages.schema.source import JsonSchema
 from explorer.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def add_served(command: argparse.ArgumentParser) -> None:
         "--engine",
         choices=("xgrammar", "llguidance", "outlines", "none"),
         help="with --run or --line: the engine that reads the schema, or none for what JSON Schema "
-        "says; default the server's",
+        "says; default that of the server or of the line",
     )
     command.add_argument(
         "--request",
@@ -86,6 +87,7 @@ def why_served(
     """
     try:
         from explorer.servers import read_runs, run_beside, verdict_of
+        from explorer.servers.request import engine_of
     except ImportError as error:
         raise ExplorerError(
             f"Runs of servers come with the models, and importing failed: {error}.",
@@ -98,8 +100,10 @@ def why_served(
     status, unasked = WHOLE, 0
     for run in runs:
         try:
-            verdict = verdict_of(run, vocabulary, constraint, engine=arguments.engine)
-            table = run_beside(run, model, constraint) if model else None
+            engine = arguments.engine or engine_of(run.request, run.server)
+            own = None if constraint is None else _as_served(constraint, arguments, engine)
+            verdict = verdict_of(run, vocabulary, own, engine=arguments.engine)
+            table = run_beside(run, model, own) if model else None
         except ExplorerError as error:
             if len(runs) == 1:
                 raise
@@ -134,6 +138,7 @@ def why_line(
     Raises:
         ExplorerError: The tokenizer or the constraint is missing, or the line names no tokens.
     """
+    from explorer.servers.lines import read_line
     from explorer.servers.scheduler import explain_line, requested_by
 
     if vocabulary is None:
@@ -143,11 +148,12 @@ def why_line(
             "--grammar.",
         )
     server = ""
+    engine = arguments.engine or read_line(arguments.line, vocabulary).form.engine
     if arguments.request is not None:
-        asked, server = requested_by(arguments.request, vocabulary, arguments.engine)
+        asked, server = requested_by(arguments.request, vocabulary, engine or None)
         constraint = constraint or asked
-    elif constraint is not None and arguments.engine not in (None, "none"):
-        constraint = as_engine(constraint, arguments.engine)
+    elif constraint is not None:
+        constraint = _as_served(constraint, arguments, engine)
     before = arguments.prefix_ids
     ids = None if before is None else ids_of_words(before)
     answer = explain_line(arguments.line, vocabulary, constraint, ids, server=server)
@@ -159,6 +165,17 @@ def why_line(
         print(answer)
     taken = answer.rejected is None and (answer.taken or bool(answer.allowed))
     return WHOLE if taken else FAULTY
+
+
+def _as_served(constraint: Constraint, arguments: argparse.Namespace, engine: str) -> Constraint:
+    """A constraint of the options as a server follows it: with any white space between the tokens
+    of JSON, unless the options say otherwise, and read by its engine."""
+    source = constraint.source
+    told = arguments.whitespace is not None or arguments.whitespace_pattern is not None
+    if isinstance(source, JsonSchema) and not told:
+        options = replace(source.options, whitespace="flexible")
+        constraint = Constraint(replace(source, options=options))
+    return constraint if engine in ("", "none") else as_engine(constraint, engine)
 
 
 def _unasked(run: ServerRun, error: ExplorerError) -> tuple[dict[str, object], str]:

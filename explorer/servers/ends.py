@@ -35,7 +35,7 @@ def with_ends(run: ServerRun, vocabulary: Vocabulary) -> tuple[Vocabulary, tuple
         written.pop()  # Padding.
     last = written[-1] if written else None
     if last is not None and vocabulary.special.get(last, "") in END_NAMES:
-        ends.setdefault(last, "its name is that of an end, and the run ends with it")
+        ends.setdefault(last, "its name is that of an end or of padding, and the run ends with it")
     known = {
         token: why for token, why in ends.items()
         if 0 <= token < len(vocabulary) and vocabulary.tokens[token] is None
@@ -80,8 +80,6 @@ def min_tokens_said(run: ServerRun, written: int, *, only_the_end: bool) -> str:
         return ""
     return (
         f"min_tokens ({least}) forbids the end after {written} tokens, and the constraint allows "
-        f"only "
-        "the end: every token was masked, and the largest of equal numbers is the first id, 0. "
-        "Lower "
-        "min_tokens, or let the constraint go on."
+        "only the end: every token was masked, and the largest of equal numbers is the first id, "
+        "0. Lower min_tokens, or let the constraint go on."
     )

@@ -26,7 +26,7 @@ from explorer.errors import ExplorerError
 from explorer.memo import memo
 from explorer.servers.phases import answer_begins
 from explorer.servers.reasoning import after_mark, marks_of, names_shown, parser_is_on
-from explorer.servers.run import ServedToken, ServerRun
+from explorer.servers.run import LIMITED, ServedToken, ServerRun
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.walks.spelling import fewest_tokens, longest_spelled
 from explorer.tokens.walks.tokenizations import check_time, read_tokenizations
@@ -35,9 +35,6 @@ from explorer.tokens.words import DONE
 from explorer.vocabulary import Vocabulary
 
 _HALF: Final = "\ufffd"
-_CUT: Final = ("length", "max_tokens")
-"""The words of servers for a text that the limit on tokens cut."""
-
 _LEAST_AGREEING: Final = 0.9
 """The share of a log's tokens that must have the logged text here; some servers show a few tokens
 in another form."""
@@ -212,12 +209,13 @@ def _of_text(run: ServerRun, vocabulary: Vocabulary) -> IdentifiedRun:
         "one way; the model may have taken another, and log-probabilities are not known."
     )
     notes = (note,)
-    reasoned = after_mark([text.encode()], marks_of(run))
+    # A text beside its reasoning has had the reasoning taken off.
+    reasoned = None if run.reasoning else after_mark([text.encode()], marks_of(run))
     mark = "" if reasoned is None else reasoned[1]
     if mark:
         text = text.encode()[answer_begins(text.encode(), mark) :].decode()
         notes = (*notes, f"The reasoning up to {mark} was left out.")
-    if run.finish in _CUT and text.endswith(_HALF):
+    if run.finish in LIMITED and text.endswith(_HALF):
         text = text.rstrip(_HALF)
         notes = (*notes, "The text was cut within a character, which was left out.")
     own = tuple(ServedToken(token) for token in own_split(text, vocabulary))

@@ -17,11 +17,11 @@ from typing import Final, cast
 
 from explorer.arguments import shown, whole_text, wrong
 from explorer.errors import DamagedFile, ExplorerError
-from explorer.servers.log import TEXT_PARTS, LogPlace, ServerLog, text_of_parts
+from explorer.servers.log import TEXT_PARTS, LogPlace, ServerLog, parsed, text_of_parts
 from explorer.servers.phases import demanded_tools, tools_of, unknown_parser
 from explorer.servers.request import RequestedConstraint, engine_of, requested_of
-from explorer.servers.run import ServedToken, ServerRun, stops_of
-from explorer.servers.settings import ASSUMED, server_of
+from explorer.servers.run import REFUSED, ServedToken, ServerRun, stops_of
+from explorer.servers.settings import server_of
 from explorer.servers.tables import table
 
 
@@ -31,14 +31,13 @@ class LoggedColumns:
 
     Args:
         ids, texts, data, log_probs, allowed: Its id, text, bytes and log-probability, and the
-        number
-            of ids that the mask left.
+            number of ids that the mask left.
         top: The likeliest tokens: lists of entries, or objects from text to log-probability.
         top_token, top_log_prob: The paths inside an entry of ``top``.
     """
 
     ids: tuple[str, ...] = ()
-    texts: str = ""
+    texts: tuple[str, ...] = ()
     data: str = ""
     log_probs: str = ""
     allowed: str = ""
@@ -58,7 +57,8 @@ class LogFormat:
         name: The name of the format.
         looked_for: The evidence that identifies a log of this format, as a noun phrase.
         marks: The paths that a response of this format has: those of one entry, with spaces
-        between. answers: The path of the answers in a response; empty where it is one itself.
+            between.
+        answers: The path of the answers in a response; empty where it is one itself.
         further: The path of further answers below an answer.
         content: The paths of the text: a text, or a list of parts, with reasoning and calls.
         reasoning: The paths of the reasoning.
@@ -66,6 +66,8 @@ class LogFormat:
         tokens: The tokens.
         finish: The paths of the reason for the end.
         stop: The keys of the stop that ended it; null there means the end of text.
+        told: The paths of a message of the server on the end.
+        echo: The path of the request where the response repeats it; for logs without a request.
         prompt, prompt_ids: The paths of the prompt and of its ids.
     """
 
@@ -81,6 +83,8 @@ class LogFormat:
     tokens: LoggedColumns = field(default=LoggedColumns())
     finish: tuple[str, ...] = ()
     stop: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
+    echo: str = ""
     prompt: tuple[str, ...] = ("request:messages", "request:prompt", "request:input")
     prompt_ids: tuple[str, ...] = ("response:prompt_token_ids",)
 
@@ -203,7 +207,9 @@ def _runs_of(read: _AnswerReader, log: ServerLog, server: str) -> Iterator[Serve
         if answer.at("kind").value != KIND or answer.at("version").value != VERSION:
             raise answer.at("version").wrong(f"{VERSION}, the version that this release reads")
         request, server = answer.at("request"), "vllm"
-    requested = requested_of(request, server or ASSUMED)
+    elif not request and row.echo:
+        request = read.one((row.echo,))
+    requested = requested_of(request, server)
     parts = _parts(read.one(row.content)) if row.content else _AnswerParts()
     reasoning = (
         "".join(filter(None, (text_of_parts(read.one(row.reasoning)), parts.reasoning))) or None
@@ -220,14 +226,20 @@ def _runs_of(read: _AnswerReader, log: ServerLog, server: str) -> Iterator[Serve
         requested=requested, stops=stops_of(request, named[0] if named else None),
         reasoning=reasoning, server=server, request=request, notes=_of_ending(read),
     )  # fmt: skip
+    if message := read.one(row.told).optional_text():
+        base = replace(base, notes=(*base.notes, f"The server says: {shown(message)}."))
     calls = [*parts.calls, *(call for path in row.calls for call in read.every(path) if call)]
     if calls:
-        if parts.text:
+        if parts.text and requested is not None:
             yield replace(base, text=parts.text)
+        elif parts.text:
+            said = f"Nothing constrains the text beside the call, {shown(parts.text)}."
+            base = replace(base, notes=(*base.notes, said))
         yield from (_call(base, call) for call in calls)
         return
-    told = parts.refusal or read.one(row.refusal).optional_text()
-    if not parts.text and told:
+    refused = parts.text if base.finish in REFUSED else None
+    told = parts.refusal or read.one(row.refusal).optional_text() or refused
+    if told and parts.text in (None, "", refused):
         said = "The answer is a refusal, about which no constraint of the request speaks."
         yield replace(base, text=told, requested=None, elsewhere=said, notes=(*base.notes, said))
         return
@@ -293,19 +305,17 @@ def _parts(place: LogPlace) -> _AnswerParts:
     for part in place.entries("a text, or a list of parts"):
         kind = "text" if isinstance(part.value, str) else part.at("type").value
         if kind in TEXT_PARTS:
-            made = replace(
-                made,
-                text=(made.text or "")
-                + text_of_parts(LogPlace(part.file, part.path, [part.value])),
-            )
+            text = text_of_parts(LogPlace(part.file, part.path, [part.value]))
+            made = replace(made, text=(made.text or "") + text)
         elif kind == "message":
-            made = replace(made, text=(made.text or "") + text_of_parts(part.at("content")))
+            inner = _parts(part.at("content"))
+            text = None if inner.text is None else (made.text or "") + inner.text
+            made = replace(made, text=text, refusal=made.refusal + inner.refusal)
         elif kind in ("reasoning", "thinking", "reasoning_content"):
-            inner = [
-                part.at(key) for key in ("content", "summary", "thinking", "text", "reasoning")
-            ]
-            made = replace(made, reasoning=made.reasoning + "".join(map(text_of_parts, inner)))
-        elif kind in ("tool_use", "function_call", "tool_call"):
+            keys = ("content", "summary", "thinking", "text", "reasoning")
+            thought = "".join(text_of_parts(part.at(key)) for key in keys)
+            made = replace(made, reasoning=made.reasoning + thought)
+        elif kind in ("tool_use", "function_call", "tool_call", "custom_tool_call"):
             made = replace(made, calls=(*made.calls, part))
         elif kind == "refusal":
             made = replace(made, refusal=part.at("refusal").text())
@@ -315,7 +325,7 @@ def _parts(place: LogPlace) -> _AnswerParts:
 def _call(base: ServerRun, call: LogPlace) -> ServerRun:
     """The run of a call: its arguments under the parameters of its tool, if they are
     constrained."""
-    function = call.at("function") if call.has("function") else call
+    function = call.one("function", "custom") or call
     name = function.at("name").text()
     given = function.one("arguments", "input", "parameters")
     notes: tuple[str, ...] = ()
@@ -339,28 +349,29 @@ def _call(base: ServerRun, call: LogPlace) -> ServerRun:
         strict = tool.at("strict").value is True
         parameters = tool.one("parameters", "input_schema")
         followed = strict or demanded == () or name in (demanded or ())
+        grammar = tool.one("format.definition", "format.grammar.definition")
+        if tool.at("name").value == name and grammar:
+            syntax = tool.one("format.syntax", "format.grammar.syntax").value
+            wanted = RequestedConstraint(grammar, "regex" if syntax == "regex" else "grammar")
+            return replace(run, requested=wanted, notes=(*run.notes, f"{what}."))
         if tool.at("name").value == name and parameters and followed:
             said = f"{what}; its arguments are held against {parameters.path}."
             if _is_encoded_twice(text):
                 said += " They are a JSON text inside a JSON string: the server encoded them twice."
-            engine = engine_of(base.request, base.server or ASSUMED)
+            engine = engine_of(base.request, base.server, parameters.value)
             wanted = RequestedConstraint(parameters, "json", engine=engine)
             return replace(run, requested=wanted, notes=(*run.notes, said, *notes))
     said = (
         f"{what}, whose arguments the request does not constrain: it neither names the tool in "
         "tool_choice nor demands a call nor says that it is strict, and its other constraints "
-        "speak "
-        "about the text."
+        "speak about the text."
     )
     return replace(run, requested=None, elsewhere=said, notes=(*run.notes, said))
 
 
 def _is_encoded_twice(text: str) -> bool:
-    try:
-        inner: object = json.loads(text)
-        return isinstance(inner, str) and isinstance(json.loads(inner), dict)
-    except ValueError:
-        return False
+    inner = parsed(text)
+    return isinstance(inner, str) and isinstance(parsed(inner), dict)
 
 
 _UNLIKELY: Final = -9999.0
@@ -374,7 +385,7 @@ def _tokens(read: _AnswerReader) -> tuple[ServedToken, ...]:
     """The tokens of an answer, from the columns of its format."""
     row = read.row.tokens
     ids = _column(read, *row.ids)
-    texts = [each.optional_text() for each in _column(read, row.texts)]
+    texts = [each.optional_text() for each in _column(read, *row.texts)]
     count = max(len(ids), len(texts))
     named = [None if text is None else _ID_TEXT.fullmatch(text) for text in texts]
     if ids and texts and len(ids) != len(texts):

@@ -18,6 +18,7 @@ from typing import Final, cast
 
 from explorer.arguments import LAST_ID, shown
 from explorer.errors import DamagedFile
+from explorer.files import parse_json
 
 RECORD_AGAIN: Final = "Record the run again, or correct the value; docs/servers.md has each format."
 
@@ -259,6 +260,14 @@ class ServerLog:
         first = self.first()
         named = first.at("model") if isinstance(first.value, dict) else None
         return (named or self.asked("model")).optional_text()
+
+
+def parsed(text: str) -> object:
+    """The value of a JSON text; ``None`` where it is not JSON."""
+    try:
+        return parse_json(text.encode(), constant=float)
+    except ValueError:
+        return None
 
 
 NESTED: Final = ("extra_body", "sampling_params", "parameters")

@@ -74,9 +74,9 @@ def asks_for_calls(request: LogPlace) -> bool:
 
 def tools_of(request: LogPlace) -> list[LogPlace]:
     """The tools of a request, each the object that has its name and its parameters."""
-    listed = request.at("tools") if request else request
+    listed = request.one("tools", "functions") if request else request
     each = listed.entries("a list of tools") if listed else []
-    return [tool.at("function") if tool.has("function.name") else tool for tool in each]
+    return [tool.one("function", "custom") or tool for tool in each]
 
 
 def demanded_tools(request: LogPlace) -> tuple[str, ...] | None:
@@ -88,7 +88,7 @@ def demanded_tools(request: LogPlace) -> tuple[str, ...] | None:
     Returns:
         ``None`` where no call is demanded.
     """
-    choice = request.at("tool_choice") if request else request
+    choice = request.one("tool_choice", "function_call") if request else request
     if not choice or choice.value in ("auto", "none"):
         return None
     if isinstance(choice.value, str):
@@ -105,6 +105,33 @@ def demanded_tools(request: LogPlace) -> tuple[str, ...] | None:
     if named:
         return (named.text(),)
     return () if kind in ("required", "any") else None
+
+
+def schema_of_calls(request: LogPlace) -> object:
+    """The schema of the calls that a request demands; ``None`` where its parser, or none, says.
+
+    OpenAI's form of tools alone: servers make the model write the arguments of a named tool, or a
+    list of names and parameters.
+    """
+    demanded, tools = demanded_tools(request), tools_of(request)
+    parser = request.at("tool_call_parser")
+    if demanded is None or parser or not tools or not all(tool.has("parameters") for tool in tools):
+        return None
+    wanted = [tool for tool in tools if not demanded or tool.at("name").value in demanded]
+    if request.at("tool_choice").value not in ("required", "any") and len(wanted) == 1:
+        return wanted[0].at("parameters").value
+    calls = [
+        {
+            "type": "object",
+            "properties": {
+                "name": {"const": tool.at("name").value},
+                "parameters": tool.at("parameters").value,
+            },
+            "required": ["name", "parameters"],
+        }
+        for tool in wanted
+    ]
+    return {"type": "array", "minItems": 1, "items": {"anyOf": calls}} if calls else None
 
 
 def unknown_parser(request: LogPlace) -> str:

@@ -17,7 +17,7 @@ from typing import Final
 
 from explorer.arguments import shown
 from explorer.servers.phases import REASONING_PARSERS, answer_begins
-from explorer.servers.run import ServerRun
+from explorer.servers.run import LIMITED, ServerRun
 from explorer.servers.settings import SERVERS
 from explorer.servers.tables import table
 from explorer.vocabulary import Vocabulary
@@ -25,7 +25,7 @@ from explorer.vocabulary import Vocabulary
 MARKERS: Final = table("markers", tuple[tuple[str, str], ...])
 """The markers that begin the reasoning, and those after which the answer begins."""
 
-_ENDS: Final = re.compile(r"(?:<\|return\|>|<\|call\|>|<\|im_end\|>|<\|end\|>)+\s*$")
+_ENDS: Final = re.compile(r"(?:\s*</answer>|(?:<\|(?:return|call|im_end|end)\|>)+)\s*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +56,16 @@ def reasoning_in(text: str) -> Reasoning | None:
         False
     """
     stripped, data = text.lstrip(), text.encode()
+    unfinished: Reasoning | None = None
     for first, last in MARKERS:
         begins = stripped.startswith(first)
         at = answer_begins(data, last)
-        if not begins and (at is None or first in text[: len(data[:at].decode())]):
-            continue
-        answer = None if at is None else _ENDS.sub("", data[at:].decode().lstrip())
-        return Reasoning(first if begins else last, begins, answer)
-    return None
+        if at is None:
+            unfinished = unfinished or (Reasoning(first, True, None) if begins else None)
+        elif begins or first not in text[: len(data[:at].decode())]:
+            answer = _ENDS.sub("", data[at:].decode().lstrip())
+            return Reasoning(first if begins else last, begins, answer)
+    return unfinished
 
 
 def marker_of(name: str) -> str | None:
@@ -119,10 +121,20 @@ def setting_of(run: ServerRun, topic: str) -> str:
 
 def no_parser(run: ServerRun) -> str:
     """A clause on reasoning in the content, with the remedy."""
+    if run.reasoning:
+        return (
+            "the reasoning was taken off before it, and the model reasoned again, or closed its "
+            "reasoning twice. Bound the reasoning, or turn it off "
+            f"({setting_of(run, 'thinking')})."
+        )
+    off = (
+        ". The request turns thinking off, but the model or its template does not follow that."
+        if thinking_is_off(run)
+        else f", or the reasoning off ({setting_of(run, 'thinking')})."
+    )
     return (
         "the model reasoned in the content, and the constraint speaks about the answer alone. Turn "
-        f"the server's reasoning parser on ({setting_of(run, 'reasoning')}), or the reasoning off "
-        f"({setting_of(run, 'thinking')})."
+        f"the server's reasoning parser on ({setting_of(run, 'reasoning')}){off}"
     )
 
 
@@ -188,8 +200,9 @@ def where_it_went(run: ServerRun, *, fits: bool, whole: bool) -> tuple[str, str]
     Returns:
         ``None`` where nothing explains it.
     """
-    limit = run.asked("max_tokens", "max_completion_tokens", "max_new_tokens", "num_predict",
-                      "options.num_predict", "max_output_tokens")  # fmt: skip
+    keys = ("max_tokens", "max_completion_tokens", "max_new_tokens", "num_predict",
+            "options.num_predict", "n_predict", "max_output_tokens")  # fmt: skip
+    limits = [(key, run.asked(key)) for key in keys if isinstance(run.asked(key), int)]
     field = "the reasoning field of the response"
     if run.reasoning and whole:
         return "ended early", (
@@ -197,11 +210,10 @@ def where_it_went(run: ServerRun, *, fits: bool, whole: bool) -> tuple[str, str]
             f"{shown(run.reasoning)}. The reasoning parser took it, because the mark that ends the "
             "reasoning never came: the constraint was in force from the first token. Run without "
             "the reasoning parser where thinking is off, or leave thinking on, so that the "
-            "constraint "
-            f"begins after the mark ({setting_of(run, 'thinking')} turns it off)."
+            f"constraint begins after the mark ({setting_of(run, 'thinking')} turns it off)."
         )
-    if run.reasoning and run.finish in ("length", "max_tokens", "incomplete", "limit"):
-        told = f"max_tokens ({limit})" if isinstance(limit, int) else "the limit on tokens"
+    if parser_is_on(run) and run.finish in LIMITED:
+        told = "{} ({})".format(*limits[0]) if limits else "the limit on tokens"
         return "cut", (
             f"the reasoning used up {told}, so no answer was begun. Raise the limit, bound the "
             f"reasoning, or turn it off ({setting_of(run, 'thinking')})."

@@ -10,6 +10,7 @@ members in the order of the schema and any white space between the tokens of JSO
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, cast
@@ -19,9 +20,14 @@ from explorer.languages.constraint import Constraint, choice, regex
 from explorer.languages.engines.reading import as_engine
 from explorer.languages.grammar.functions import grammar
 from explorer.languages.schema.source import json_schema
-from explorer.servers.log import LogPlace, owners_of
-from explorer.servers.phases import asks_for_calls, tag_constraint, tools_constraint
-from explorer.servers.settings import SERVERS
+from explorer.servers.log import LogPlace, owners_of, parsed
+from explorer.servers.phases import (
+    asks_for_calls,
+    schema_of_calls,
+    tag_constraint,
+    tools_constraint,
+)
+from explorer.servers.settings import ASSUMED, SERVERS
 from explorer.servers.tables import table
 from explorer.vocabulary import Vocabulary
 
@@ -151,6 +157,12 @@ class ConstraintPlace:
 PLACES: Final = table("places", tuple[ConstraintPlace, ...])
 """The places of a constraint in a request, the likelier first where one holds another."""
 
+_CALLS_AS_JSON: Final = (
+    "A call is demanded and the log names no parser of calls, so the text was held against the "
+    "JSON that servers make a model write then: the arguments of the named tool, or a list of "
+    "objects with a name and parameters."
+)
+
 _FORMATS: Final = ("response_format", "text.format", "output_format", "output_config.format")
 
 
@@ -167,6 +179,9 @@ def requested_of(request: LogPlace, server: str = "") -> RequestedConstraint | N
     named = [each for owner in owners_of(request) for each in _named(owner, server)]
     if not named and request and asks_for_calls(request):
         named = [RequestedConstraint(request, "tools")]
+    elif not named and request and (schema := schema_of_calls(request)) is not None:
+        place = LogPlace(request.file, "request.tools", schema)
+        named = [RequestedConstraint(place, "json", notes=(_CALLS_AS_JSON,))]
     if len(named) > 1:
         first, second = named[0].place, named[1].place
         raise second.wrong(
@@ -175,9 +190,16 @@ def requested_of(request: LogPlace, server: str = "") -> RequestedConstraint | N
         )
     if not named:
         return None
-    made = replace(named[0], engine=engine_of(request, server))
+    made = named[0]
+    schema = made.place.value if made.kind == "json" else None
+    schema = parsed(schema) if isinstance(schema, str) else schema
+    made = replace(made, engine=engine_of(request, server, schema))
+    if made.engine == "llguidance" and engine_of(request, server) == "xgrammar":
+        made = replace(made, notes=(*made.notes, _FALLEN_BACK))
     if made.pattern is None and not made.compact and (server, made.engine) == ("tgi", "outlines"):
-        return replace(made, pattern=TGI_BLANK)
+        version = request.one("server.version", "server.name").value
+        compiled_by_router = re.search(r"\b[3-9]\.", version if isinstance(version, str) else "")
+        return made if compiled_by_router else replace(made, pattern=TGI_BLANK)
     if made.pattern is not None and made.engine in ("xgrammar", "llguidance"):
         note = f"whitespace_pattern is read by Outlines alone; {made.engine} ignores it."
         return replace(made, pattern=None, notes=(*made.notes, note))
@@ -185,15 +207,21 @@ def requested_of(request: LogPlace, server: str = "") -> RequestedConstraint | N
 
 
 TGI_BLANK: Final = r"[\n ]*"
-"""The white space between the tokens of JSON that TGI hands to Outlines."""
+"""The white space between the tokens of JSON that TGI hands to Outlines, before version 3."""
+
+_FALLEN_BACK: Final = (
+    "vLLM gives a schema with such keywords (multipleOf, uniqueItems, a length beside a pattern or "
+    "format, ...) to llguidance where no backend is set, so it was read as llguidance reads it."
+)
 
 
-def engine_of(request: LogPlace, server: str) -> str:
+def engine_of(request: LogPlace, server: str, schema: object = None) -> str:
     """The engine that the log names, or that the server has by default.
 
     Args:
         request: The request; without a value where the log has none.
-        server: A name of `SERVERS`.
+        server: A name of `SERVERS`; empty where it is not known.
+        schema: The schema, if there is one: vLLM reads some with another engine.
     """
     for path in ("server.engine", "guided_decoding_backend", "guided_decoding.backend",
                  "structured_outputs._backend", "structured_outputs.backend", "grammar_backend",
@@ -201,7 +229,42 @@ def engine_of(request: LogPlace, server: str) -> str:
         value = request.one(path).value if request and request.has(path) else None
         if isinstance(value, str) and value.split(":")[0] in ENGINE_NAMES:
             return ENGINE_NAMES[value.split(":")[0]]
-    return SERVERS[server].engine if server in SERVERS else ""
+    if server == "vllm" and _falls_back(schema):
+        return "llguidance"
+    return SERVERS[server or ASSUMED].engine
+
+
+@dataclass(frozen=True, slots=True)
+class _FallBack:
+    """Keywords for a type of value that vLLM does not give to xgrammar.
+
+    Args:
+        beside: The keywords of which one must stand beside them; empty without such a condition.
+    """
+
+    types: tuple[str, ...]
+    keywords: tuple[str, ...]
+    beside: tuple[str, ...] = ()
+
+
+_FALL_BACKS: Final = table("falls_back", tuple[_FallBack, ...])
+
+
+def _falls_back(schema: object) -> bool:
+    """Whether vLLM reads a schema with llguidance where no backend is set."""
+    if isinstance(schema, list):
+        return any(map(_falls_back, cast("list[object]", schema)))
+    if not isinstance(schema, dict):
+        return False
+    held = cast("dict[str, object]", schema)
+    types = held.get("type") if isinstance(held.get("type"), list) else [held.get("type")]
+    here = any(
+        any(name in row.types for name in cast("list[object]", types))
+        and any(key in held for key in row.keywords)
+        and (not row.beside or any(key in held for key in row.beside))
+        for row in _FALL_BACKS
+    )
+    return here or any(map(_falls_back, held.values()))
 
 
 ENGINE_NAMES: Final[Mapping[str, str]] = {
@@ -236,9 +299,11 @@ def _named(owner: LogPlace, server: str) -> Iterator[RequestedConstraint]:
 
 def _fits(owner: LogPlace, row: ConstraintPlace) -> bool:
     """Whether the type that stands beside a value is one of the row's."""
+    value = owner.one(row.path).value
+    if value == "":
+        return False  # A setting that is not used.
     if not row.types:
         is_format = row.path == "format"
-        value = owner.one(row.path).value
         typed = isinstance(value, dict) and row.path == "grammar"
         known = not is_format or isinstance(value, dict) or value == "json"
         return known and not typed and not (value is False and row.kind == "json_object")
@@ -251,9 +316,10 @@ def _of_row(owner: LogPlace, row: ConstraintPlace, server: str) -> RequestedCons
     above = next((path for path in _FORMATS if row.path.startswith(path)), "")
     named = bool(above) and owner.one(f"{above}.type").value == "json_schema"
     notes = [row.note] if row.note and above == "response_format" and named else []
-    compact, pattern = (
-        owner.has("disable_any_whitespace") and owner.one("disable_any_whitespace").value is True,
-        None,
+    pattern = None
+    compact = True in (
+        owner.one(key).value
+        for key in ("disable_any_whitespace", "constrained_json_disable_any_whitespace")
     )
     if row.path.startswith("guided_") and "." not in row.path and server in ("", "vllm"):
         notes.append(

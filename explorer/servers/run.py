@@ -15,9 +15,17 @@ from typing import TYPE_CHECKING, Final
 
 from explorer.servers.log import LogPlace, owners_of
 from explorer.servers.request import RequestedConstraint
+from explorer.servers.tables import table
 
 if TYPE_CHECKING:
     from explorer.decoding.models.model import Message
+
+_FINISHES: Final = table("finishes", dict[str, tuple[str, ...]])
+ENDED, STOPPED, LIMITED, FAILED, REFUSED = (
+    _FINISHES[key] for key in ("ended", "stopped", "limited", "failed", "refused")
+)
+"""The words of servers for a text that the model ended, or possibly a stop string; that a stop
+string ended; that the limit on tokens cut; that the server gave up; and that the model refused."""
 
 _STOP_KEYS: Final = ("stop", "stop_token_ids", "stop_sequences", "options.stop")
 

@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, cast
 
 from explorer.alphabet import without_controls
 from explorer.analysis.explaining.explanation import Explanation, explain
@@ -22,13 +22,15 @@ from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ExplorerError
 from explorer.files import file_errors, parse_json
-from explorer.languages.constraint import Constraint
+from explorer.languages.constraint import Constraint, regex
 from explorer.languages.engines.reading import as_engine, engine_name
 from explorer.languages.engines.source import EngineSchema
+from explorer.languages.grammar.functions import grammar
+from explorer.languages.phases.structural import StructuralTag
 from explorer.languages.schema.reading.text import spot_of
 from explorer.languages.schema.source import JsonSchema, json_schema
 from explorer.servers.lines import read_line
-from explorer.servers.log import LogPlace, ServerLog
+from explorer.servers.log import LogPlace, ServerLog, parsed
 from explorer.servers.phases import after_reasoning
 from explorer.servers.reasoning import MARKERS, names_shown
 from explorer.servers.request import MOST_FREE_DEPTH, requested_of
@@ -113,12 +115,11 @@ def explain_line(
 
     Args:
         line: ``Failed to advance FSM for request … for tokens 271``, ``Tokens not accepted: …``
-        with
-            the lines after it, and their like (`explorer.servers.lines`).
-        constraint: The constraint of the request; default the schema that the line names.
+            with the lines after it, and their like (`explorer.servers.lines`).
+        constraint: The constraint of the request; default the one that the line names.
         before: The ids that the grammar accepted before, if they are known; default those of the
             line.
-        server: The server that wrote it, for the settings that are named.
+        server: The server that wrote it, for the settings that are named; default that of the line.
 
     Raises:
         ExplorerError: The line names no tokens, an id is outside of the vocabulary, the ids before
@@ -126,9 +127,8 @@ def explain_line(
     """
     instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
     read = read_line(line, vocabulary)
-    if constraint is None and read.schema:
-        constraint = json_schema(read.schema, whitespace="flexible", strict=False)
-        constraint = as_engine(constraint, "xgrammar")
+    if constraint is None and read.key:
+        constraint = _of_key(read.key, read.form.engine)
     constraint = instance(
         "constraint", constraint, Constraint, "a constraint",
         remedy="Give --json-schema, --structural-tag, --regex, --grammar or --request.",
@@ -138,27 +138,38 @@ def explain_line(
         if not 0 <= token < len(vocabulary):
             raise ExplorerError(
                 f"{token} is not an id of this vocabulary of {len(vocabulary):,}.",
-                remedy="Give the tokenizer of the model that the server ran: --tokenizer PATH.",
-            )
+                remedy="A negative id stands for a token that was not drawn yet: ask about the "
+                "others." if token < 0 else
+                "Give the tokenizer of the model that the server ran: --tokenizer PATH.",
+            )  # fmt: skip
+    server = server or read.form.server
     texts = tuple(_shown(token, vocabulary) for token in read.ids)
-    known = ScheduledTokens(
-        read.request, read.ids, texts, remarks=tuple(_remarks(read.ids, vocabulary))
-    )
+    remarks = (*filter(None, [read.form.note]), *_remarks(read.ids, vocabulary))
+    known = ScheduledTokens(read.request, read.ids, texts, remarks=remarks)
     if before is not None:
         return _behind(known, vocabulary, constraint, tuple(before), server, budget)
-    places = _Places(constraint, budget)
+    states = _States(constraint, budget)
     ids = read.ids
     if ids[0] in vocabulary.eos_ids:
-        allowed, refused = places.of_the_end()
-        return replace(known, allowed=allowed, refused=refused, whole=places.whole)
+        allowed, refused = states.where(None)
+        return replace(known, allowed=allowed, refused=refused, whole=states.whole)
     pieces = [_written(token, vocabulary) for token in ids if token not in vocabulary.eos_ids]
-    allowed, refused = places.of(pieces) if all(pieces) else ((), ())
+    data = b"".join(pieces) if all(pieces) else b""
+    allowed, refused = states.where(data) if data else ((), ())
     others = (
         (name, other) for name, other in _settings(constraint, ids, vocabulary, server)
-        if all(pieces) and _Places(other, budget).of(pieces)[0]
+        if data and _States(other, budget).where(data)[0]
     )  # fmt: skip
     settings = () if allowed else tuple(name for name, _ in others)
-    return replace(known, allowed=allowed, refused=refused, settings=settings, whole=places.whole)
+    return replace(known, allowed=allowed, refused=refused, settings=settings, whole=states.whole)
+
+
+def _of_key(key: str, engine: str) -> Constraint:
+    """The constraint that SGLang keeps under a key: any JSON, a schema, a grammar or a pattern."""
+    if key == "$$ANY$$" or parsed(key) is not None:
+        schema = '{"type": "object"}' if key == "$$ANY$$" else key
+        return as_engine(json_schema(schema, whitespace="flexible", strict=False), engine)
+    return grammar(key, "gbnf") if "::=" in key else regex(key)
 
 
 def requested_by(
@@ -182,9 +193,11 @@ def requested_by(
         raise LogPlace(where.name, "", str(error)).wrong("JSON") from error
     log = ServerLog.of(LogPlace(where.name, "", {"response": {}, "request": whole}))
     if log.request.has("request"):
-        log = ServerLog.of(LogPlace(where.name, "", whole))
+        log = ServerLog.of(
+            LogPlace(where.name, "", {"response": {}, **cast("dict[str, object]", whole)})
+        )
     server = server_of(log)
-    requested = requested_of(log.request, server or ASSUMED)
+    requested = requested_of(log.request, server)
     if requested is None:
         return None, server
     if engine is not None:
@@ -197,10 +210,8 @@ def _remarks(ids: Sequence[int], vocabulary: Vocabulary) -> Iterator[str]:
     if ids[0] == 0:
         yield (
             "0 is also what greedy choice gives where every token is masked, since the first of "
-            "equal "
-            "numbers is taken: as with min_tokens, which forbids the end where the constraint "
-            "allows "
-            "nothing else."
+            "equal numbers is taken: as with min_tokens, which forbids the end where the "
+            "constraint allows nothing else."
         )
     for k, token in enumerate(ids):
         name = vocabulary.special.get(token, "") or (vocabulary.tokens[token] or b"").decode(
@@ -210,10 +221,8 @@ def _remarks(ids: Sequence[int], vocabulary: Vocabulary) -> Iterator[str]:
         if mark is not None and len(ids) > 1:
             yield (
                 f"The line crosses the end of the reasoning: {mark} (id {token}) is token {k} of "
-                f"the "
-                "line, counted from 0. The grammar was in force before it, where the reasoning is "
-                "free: "
-                "it must begin after the mark."
+                "the line, counted from 0. The grammar was in force before it, where the reasoning "
+                "is free: it must begin after the mark."
             )
 
 
@@ -275,27 +284,31 @@ def _advanced(
     return len(ids), state
 
 
-class _Places:
-    """The states of a constraint over bytes, each with a text that leads to it."""
+class _States:
+    """The states of a constraint over bytes, each with a text that leads to it.
+
+    A state that several tools share has a text for each of them.
+    """
 
     def __init__(self, constraint: Constraint, budget: Budget | None) -> None:
         self.constraint = constraint
         self.machine: ByteMachine = constraint.discover(Meter(budget))
-        self.states: dict[int, bytes] = {}
+        self.tools: dict[bytes, str] = {}
         self.whole = True
-        if self.machine.start == NO_ARC:
-            return
-        self.states[self.machine.start] = b""
-        waiting = [self.machine.start]
+        names = constraint.source.names if isinstance(constraint.source, StructuralTag) else ()
+        calls = [name[5:].encode() for _, name in names if name.startswith("tool ")]
+        start = (self.machine.start, b"")
+        self.states = {} if self.machine.start == NO_ARC else {start: b""}
+        waiting = list(self.states)
         try:
-            for state in waiting:  # The list grows while it is read.
-                text = self.states[state]
-                if len(text) > MOST_TEXT:
-                    continue
-                for byte in _different(self.machine, state):
-                    after = self.machine.step(state, byte)
+            for key in waiting:  # The list grows while it is read.
+                state, text = key[0], self.states[key]
+                for byte in _different(self.machine, state) if len(text) <= MOST_TEXT else ():
+                    longer = text + bytes([byte])
+                    last = next(filter(longer.endswith, calls), key[1])
+                    after = (self.machine.step(state, byte), last)
                     if after not in self.states:
-                        self.states[after] = text + bytes([byte])
+                        self.states[after] = longer
                         waiting.append(after)
                 if len(self.states) > MOST_STATES:
                     self.whole = False
@@ -303,73 +316,79 @@ class _Places:
         except BudgetExceeded:
             self.whole = False
 
-    def of(
-        self, pieces: Sequence[bytes]
+    def where(
+        self, data: bytes | None
     ) -> tuple[tuple[PlaceOfToken, ...], tuple[PlaceOfToken, ...]]:
-        """The places at which all pieces can be read one after the other, and the others."""
-        data = b"".join(pieces)
+        """The places at which some bytes can be read, and the others.
+
+        Args:
+            data: The bytes; ``None`` for the end of the text.
+        """
         taken: dict[str, PlaceOfToken] = {}
         refused: dict[str, PlaceOfToken] = {}
-        for state, text in self.states.items():
+        for (state, _), text in self.states.items():
             if not _whole_text(text):
                 continue
             here = state
-            for byte in data:
+            for byte in data or b"":
                 here = self.machine.step(here, byte) if here != NO_ARC else NO_ARC
-            side = refused if here == NO_ARC else taken
-            if len(side) > MOST_PLACES:
-                continue
-            place = self._name(text)
-            side.setdefault(place.name, place)
-        return (
-            tuple(taken.values())[:MOST_PLACES],
-            tuple(each for name, each in refused.items() if name not in taken)[:MOST_PLACES],
-        )
+            fits = here != NO_ARC if data is not None else self.machine.is_accepting(state)
+            side = taken if fits else refused
+            if len(side) <= MOST_PLACES:
+                name = "where the text is complete" if fits and data is None else self._name(text)
+                example = shown_bytes(text[-40:]).replace("\n", "\\n")
+                side.setdefault(name, PlaceOfToken(name, example))
+        others = tuple(each for name, each in refused.items() if name not in taken)
+        return tuple(taken.values())[:MOST_PLACES], others[:MOST_PLACES]
 
-    def of_the_end(self) -> tuple[tuple[PlaceOfToken, ...], tuple[PlaceOfToken, ...]]:
-        """The places at which the text may end, and those at which it may not."""
-        complete: list[PlaceOfToken] = []
-        unfinished: dict[str, PlaceOfToken] = {}
-        for state, text in self.states.items():
-            if not _whole_text(text):
-                continue
-            if self.machine.is_accepting(state):
-                complete.append(PlaceOfToken("where the text is complete", shown_bytes(text[-40:])))
-            elif len(unfinished) < MOST_PLACES:
-                place = self._name(text)
-                unfinished.setdefault(place.name, place)
-        return tuple(complete[:1]), tuple(unfinished.values())
-
-    def _name(self, text: bytes) -> PlaceOfToken:
-        example = shown_bytes(text[-40:])
+    def _name(self, text: bytes) -> str:
         if isinstance(self.constraint.source, JsonSchema | EngineSchema):
-            return PlaceOfToken(_json_place(text), example)
+            return _json_place(text)
+        unseen = [text[:end] for end in range(len(text) + 1) if text[:end] not in self.tools]
+        for part in unseen:  # Places inside a schema have no phase: the markup before says it.
+            places = self._places(part)
+            tools = _tools(places)
+            inherits = not tools and any(place.label for place in places)
+            inside = self.tools.get(part[:-1], "") if inherits else ""
+            self.tools[part] = tools[0] if len(tools) == 1 else inside
+        places = self._places(text)
+        tools = _tools(places)
+        if len(tools) > 1:
+            return "in the name of a tool"
+        names = [_place_of(place, self.tools[text], bool(tools)) for place in places]
+        return " or ".join(dict.fromkeys(names[:2])) or "at the end"
+
+    def _places(self, text: bytes) -> tuple[SourcePlace, ...]:
         try:
-            places = live_places(self.constraint.source, text)
+            return tuple(live_places(self.constraint.source, text))
         except ExplorerError:
-            places = ()
-        names = [_place_of(place) for place in places]
-        tools = {place.phases[-1] for place in places if place.phases}
-        if len({name for name in tools if name.startswith("tool ")}) > 1:
-            return PlaceOfToken("in the name of a tool", example)
-        return PlaceOfToken(" or ".join(dict.fromkeys(names[:2])) or "at the end", example)
+            return ()
 
 
-def _place_of(place: SourcePlace) -> str:
-    """The name of a place in a source: its phase, and the part of it."""
-    phase = place.phases[-1] if place.phases else ""
-    tool = phase.removeprefix("tool ") if phase.startswith("tool ") else ""
+def _tools(places: Sequence[SourcePlace]) -> list[str]:
+    """The tools whose markup some places are in."""
+    phases = {place.phases[-1] for place in places if place.phases}
+    return sorted(name[5:] for name in phases if name.startswith("tool "))
+
+
+def _place_of(place: SourcePlace, tool: str, markup: bool) -> str:
+    """The name of a place in a source: its phase, and the part of it.
+
+    Args:
+        tool: The tool whose call it is in; empty outside of calls.
+        markup: Whether it is in the markup of the call.
+    """
     label = place.label or ""
-    argument = re.search(r"/properties/([^/]+)", label)
     if tool:
+        argument = re.match(r"/properties/([^/]+)", label)
         if argument is not None:
             return f"in the argument {argument[1]} of {tool}"
-        if "json_schema" in label or "begin" not in label + place.text:
-            return f"in the arguments of {tool}"
-        return f"in the markup of {tool}"
-    if phase:
-        return f"in the phase {phase}, {label or 'in free text'}"
-    return label or (f"at {place.text[:30]}" if place.text.strip() else "in free text")
+        return f"in the {'markup' if markup and not label else 'arguments'} of {tool}"
+    if place.phases:
+        return f"in the phase {place.phases[-1]}, {label or 'in free text'}"
+    if label or place.text.lstrip().startswith('"'):
+        return label or "outside of calls"
+    return f"at {place.text[:30]}" if place.text.strip() else "in free text"
 
 
 def _json_place(text: bytes) -> str:
@@ -399,6 +418,13 @@ def _different(machine: ByteMachine, state: int) -> Iterator[int]:
             yield byte
 
 
+def _forbidding(server: str) -> str:
+    row = SERVERS[server or ASSUMED]
+    if row.title in row.whitespace:
+        return row.whitespace
+    return f"What forbids it in {row.title}: {row.whitespace}"
+
+
 def _settings(
     constraint: Constraint, ids: Sequence[int], vocabulary: Vocabulary, server: str = ""
 ) -> Iterator[tuple[str, Constraint]]:
@@ -407,14 +433,12 @@ def _settings(
     if isinstance(source, JsonSchema) and source.options.whitespace != "flexible":
         options = replace(source.options, whitespace="flexible", whitespace_pattern=None)
         yield (
-            'with whitespace="flexible" (a server that forbids white space must not: '
-            f"{SERVERS[server or ASSUMED].whitespace})",
+            f"if white space were allowed there. {_forbidding(server)}",
             Constraint(replace(source, options=options)),
         )
     if isinstance(source, EngineSchema) and source.compact:
         yield (
-            "without the setting that forbids white space "
-            f"({SERVERS[server or ASSUMED].whitespace})",
+            f"if white space were allowed there. {_forbidding(server)}",
             Constraint(replace(source, compact=False)),
         )
     known = [token for token in ids if 0 <= token < len(vocabulary)]

@@ -19,19 +19,14 @@ from explorer.errors import ExplorerError
 from explorer.servers.following import IdentifiedRun, JudgedRun, own_split
 from explorer.servers.phases import HARMONY_FINAL
 from explorer.servers.reasoning import marker_of, no_parser, parser_is_on, reasoning_in
-from explorer.servers.run import ServerRun
+from explorer.servers.run import ENDED, FAILED, STOPPED, ServerRun
+from explorer.servers.settings import SERVERS
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.walks.tokenizations import read_tokenizations
 from explorer.vocabulary import Vocabulary
 
 RunOutcome = Literal["masked", "ended early", "cut", "whole"]
 """The relation of a run to its constraint; see the module's text."""
-
-ENDED: Final = ("stop", "eos_token", "end_turn")
-"""The words of servers for a text that the model ended, or possibly a stop string."""
-
-_STOPPED: Final = ("stop", "stop_sequence")
-"""The words of servers for a text that a stop string ended."""
 
 _TAIL: Final = 48
 """The number of last characters of a long text that are shown."""
@@ -98,6 +93,11 @@ def outcome_of(
             why = _explained(reading, vocabulary.eos_ids[0], budget)
         sentence = f"the server stopped ({run.finish!r}) {said}, where the text cannot end."
         return "ended early", sentence, why
+    if run.finish in FAILED:
+        stopped = (
+            f"{run.finish!r}: the server gave the request up. A line of its log on tokens that the "
+            "grammar refused, given with --line, says why"
+        )
     reason_of_end = stopped or (
         f"it stopped for {run.finish!r}" if run.finish else "the log does not say why"
     )
@@ -200,8 +200,7 @@ def doubled(reading: RunReading) -> str:
     """A sentence on a run in which everything stands twice; empty for any other run."""
     said = (
         "What was written before it stands there twice, and so does more of the text: each token "
-        "was "
-        "written twice, or the machine of the constraint was advanced twice, as servers with "
+        "was written twice, or the machine of the constraint was advanced twice, as servers with "
         "asynchronous scheduling have done. The fault is the server's."
     )
     ids = reading.identified.ids
@@ -223,25 +222,34 @@ _REPEATED: Final = re.compile(r"(.{2,24}?)\1", re.DOTALL)
 _FEWEST_PAIRS: Final = 3
 
 
-def fenced(reading: RunReading) -> str:
-    """A sentence on a code fence where the constraint begins; empty where there is none."""
+def not_in_force(run: ServerRun, reading: RunReading) -> str:
+    """A sentence on a code fence or free text where the constraint begins; empty where there is
+    none."""
     judged, text = reading.judged, reading.text
     rest = judged.rest if text is None else ()
     vocabulary = reading.machine.vocabulary
     after = vocabulary.written(rest[:4]) if rest and max(rest[:4]) < len(vocabulary) else b""
     if text is not None:
         after = text.encode()[judged.byte or 0 :]
-    if judged.ids or judged.byte or not after.startswith(b"```"):
+    fence, prose = after.startswith(b"```"), after[:2].isalpha() and b"{" not in after[:2]
+    if judged.ids or judged.byte or not (fence or prose):
         return ""
-    said = "The answer is in a code fence, as models write it that nothing constrains"
+    needs = SERVERS[run.server].enforced if run.server in SERVERS else ""
+    if prose:
+        if run.requested is None or run.requested.kind not in ("json", "json_object"):
+            return ""
+        if reasoning_in(run.text or after.decode(errors="ignore")) is not None:
+            return ""
+        said = "The answer begins as free text, so the constraint was not in force there."
+        return f"{said} Check that {needs}." if needs else said
+    said = "The answer is in a code fence, as models write where nothing constrains them"
     if reading.identified.mark:
         return (
             f"{said}: the constraint begins after {reading.identified.mark}, and the tokens there "
             "were not masked. Servers that draft tokens (speculative decoding) or schedule ahead "
-            "have "
-            "written the first ones without a mask."
+            "have written the first ones without a mask."
         )
-    return f"{said}: the constraint was not in force."
+    return f"{said}: the constraint was not in force.{f' Check that {needs}.' if needs else ''}"
 
 
 def taken_off(run: ServerRun, machine: TokenMachine, identified: IdentifiedRun) -> tuple[str, ...]:
@@ -285,9 +293,9 @@ def tail(text: str) -> str:
 def _stopped(run: ServerRun, vocabulary: Vocabulary) -> str:
     """A clause on the stop string that ended the text or may have; empty without one."""
     stops = [stop for stop in run.stops.possible if stop not in vocabulary.eos_ids]
-    if run.finish == "stop_sequence" and not stops:
+    if run.finish in STOPPED and run.finish not in ENDED and not stops:
         return "a stop string ended it"
-    if run.finish not in _STOPPED or not stops:
+    if run.finish not in STOPPED or not stops:
         return ""
     if run.stops.known:
         return f"{_named_stop(stops[0])} ended it"

@@ -21,10 +21,10 @@ class ServerSettings:
     Args:
         title: Its name.
         engine: The engine that reads schemas by default; empty for one that is not read here.
-        whitespace: How white space between the tokens of JSON is forbidden, as a sentence.
-        reasoning: How the reasoning is taken out of the answer, as a sentence.
-        thinking: How the reasoning is turned off, as a sentence.
-        versions: The version that this was read in.
+        whitespace: How white space between the tokens of JSON is forbidden, as a clause.
+        reasoning: How the reasoning is taken out of the answer, as a clause.
+        thinking: How the reasoning is turned off, as a clause.
+        enforced: What a server needs to constrain anything, as a clause; empty without a need.
     """
 
     title: str
@@ -32,7 +32,7 @@ class ServerSettings:
     whitespace: str
     reasoning: str
     thinking: str
-    versions: str
+    enforced: str = ""
 
 
 SERVERS: Final = MappingProxyType(table("servers", dict[str, ServerSettings]))
@@ -57,8 +57,8 @@ def server_of(log: ServerLog) -> str:
         words = words.replace("lm studio", "lmstudio").replace("text-generation-inference", "tgi")
         return next((name for name in SERVERS if words.startswith(name)), "")
     response = log.first()
-    choice = response.one("choices[0]") if response.has("choices[0]") else response
-    where = {"request": log.request, "response": response, "answer": choice}
+    where = {"request": log.request, "response": response}
+    where["answer"] = response.one("choices[0]") if response.has("choices[0]") else response
     for name, paths in _SIGNS:
         for path in paths:
             side, _, rest = path.partition(":")

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import ast
 import re
+from itertools import pairwise
 from typing import Any, Final, cast
 
 from explorer.files import parse_json
-from explorer.servers.log import LogPlace, ServerLog
+from explorer.servers.log import LogPlace, ServerLog, parsed
 
 _Object = dict[str, Any]
 
@@ -28,6 +29,14 @@ LONGEST_LINE: Final = 2**20
 
 def joined(log: ServerLog) -> ServerLog:
     """The same log with the pieces of a stream put together; any other log as it is."""
+    place = log.response
+    if isinstance(place.value, str):  # The body of the response as it was sent.
+        documents = documents_of_events(place.value.encode())
+        whole: object = documents[0] if documents else parsed(place.value)
+        if isinstance(whole, dict):
+            whole = cast("_Object", whole)
+            whole = whole["response"] if list(whole) == ["response"] else whole
+        log = ServerLog(log.request, LogPlace(place.file, place.path, whole or place.value))
     pieces = [each.mapping() for each in log.answers() if isinstance(each.value, dict)]
     if not pieces or not _is_piece(pieces[0]):
         return log
@@ -37,13 +46,14 @@ def joined(log: ServerLog) -> ServerLog:
 
 def _is_piece(value: _Object) -> bool:
     """Whether an object is a piece of a stream."""
-    kind, choices = value.get("type"), value.get("choices")
-    first: object = (
-        cast("list[object]", choices)[0] if isinstance(choices, list) and choices else None
-    )
+    kind, choices, meta = value.get("type"), value.get("choices"), _member(value, "meta_info")
+    listed = cast("list[object]", choices) if isinstance(choices, list) else []
+    first = cast("_Object", listed[0]) if listed and isinstance(listed[0], dict) else {}
     return (
         str(value.get("object", "")).endswith(".chunk")
-        or (isinstance(first, dict) and "delta" in first)
+        or "delta" in first
+        or ("text" in first and first.get("finish_reason", "") is None)
+        or ("finish_reason" in meta and meta["finish_reason"] is None)
         or value.get("done") is False
         or (isinstance(value.get("token"), dict) and "generated_text" in value)
         or (isinstance(kind, str) and kind.startswith(("response.", "message_", "content_block")))
@@ -58,6 +68,13 @@ def _joined(pieces: list[_Object]) -> _Object:
             return _member(piece, "response")
     if any(str(piece.get("type", "")).startswith("message_") for piece in pieces):
         return _of_blocks(pieces)
+    if any(str(piece.get("type", "")).startswith("response.") for piece in pieces):
+        return _of_deltas(pieces)
+    if all("meta_info" in piece for piece in pieces) and all(
+        str(later.get("text", "")).startswith(str(before.get("text", "")))
+        for before, later in pairwise(pieces)
+    ):
+        return pieces[-1]  # SGLang sends the whole text so far.
     whole: _Object = {}
     for piece in pieces:
         whole = _added(whole, piece, "")
@@ -131,6 +148,28 @@ def _of_blocks(pieces: list[_Object]) -> _Object:
         if isinstance(text := block.pop("partial_json", None), str):
             block["input"] = text
     return {**whole, "content": list(blocks.values())}
+
+
+def _of_deltas(pieces: list[_Object]) -> _Object:
+    """A response from the events of the Responses interface, cut before its end."""
+    kinds = {"output_text": "message", "function_call_arguments": "function_call",
+             "reasoning_text": "reasoning", "reasoning_summary_text": "reasoning"}  # fmt: skip
+    items: dict[str, _Object] = {}
+    for piece in pieces:
+        at, event = str(piece.get("output_index", 0)), str(piece.get("type")).split(".")
+        if event[1:2] == ["output_item"]:
+            items[at] = items.get(at, {}) | _member(piece, "item") | items.get(at, {})
+        kind = kinds.get(event[1]) if event[-1] == "delta" else None
+        if kind is None:
+            continue
+        item = items.setdefault(at, {"type": kind})
+        if kind == "function_call":
+            item["arguments"] = str(item.get("arguments") or "") + str(piece.get("delta", ""))
+        else:
+            held = item.setdefault("content", [])
+            part = {"type": "output_text", "text": piece.get("delta", "")}
+            held.append(part)
+    return {"object": "response", "status": "incomplete", "output": list(items.values())}
 
 
 def documents_of_events(data: bytes) -> list[object]:

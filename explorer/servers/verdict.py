@@ -44,14 +44,13 @@ from explorer.servers.reasoning import (
     where_it_went,
 )
 from explorer.servers.request import MOST_FREE_DEPTH, TGI_BLANK, RequestedConstraint
-from explorer.servers.run import ServerRun
+from explorer.servers.run import ENDED, ServerRun
 from explorer.servers.scheduler import settings_that_take
 from explorer.servers.sentences import (
-    ENDED,
     RunOutcome,
     RunReading,
     doubled,
-    fenced,
+    not_in_force,
     outcome_of,
     reasoning_of,
     shown_bytes,
@@ -393,7 +392,7 @@ def _causes(run: ServerRun, read: RunReading) -> Iterator[str]:
     judged = read.judged
     yield reasoning_of(run, read)
     yield doubled(read)
-    yield fenced(read)
+    yield not_in_force(run, read)
     if not judged.ids and not judged.byte:
         data = (read.text or "").encode() or read.machine.vocabulary.written(
             [token for token in judged.rest if token < len(read.machine.vocabulary)]

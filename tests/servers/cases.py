@@ -67,6 +67,17 @@ def called(arguments: Any, name: str = "get_weather", finish: str = "tool_calls"
     return chat(None, finish, tool_calls=[call])
 
 
+def delta(message: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
+    """A piece of a stream of chat completions."""
+    choice = {"index": 0, "delta": message, "finish_reason": finish}
+    return {"object": "chat.completion.chunk", "choices": [choice]}
+
+
+def sent(*pieces: object) -> str:
+    """The body of a stream."""
+    return "".join(f"data: {json.dumps(each)}\n\n" for each in (*pieces,)) + "data: [DONE]\n\n"
+
+
 def stopped(response: dict[str, Any], reason: Any) -> dict[str, Any]:
     response["choices"][0]["stop_reason"] = reason
     return response
@@ -78,7 +89,7 @@ class Case:
 
     Args:
         name: What it is about, with the report.
-        outcome: The outcome of the verdict.
+        outcome: The outcome of the verdict; "refused" where there is none, but an error.
         says, never: Words that the printed verdict has, and words that it has not.
     """
 
@@ -245,6 +256,90 @@ CASES = (
     Case("GLM 4.5's parser", {**FORCED, "tool_call_parser": "glm45"}, chat(
          "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Rome</arg_value>\n"
          "</tool_call>"), "whole"),
+    Case("a stream as its text (SSE)", asked(), sent(
+         delta({"content": '{"x": '}), delta({"content": "5}"}, "stop")),
+         "masked", ("/properties/x/type", "byte 6")),
+    Case("a stream of completions", {"prompt": "", "structured_outputs": {"regex": "[0-9]+"}}, [
+         {"choices": [{"index": 0, "text": "12", "finish_reason": None}]},
+         {"choices": [{"index": 0, "text": "a", "finish_reason": "stop"}]}],
+         "masked", ("byte 2",)),
+    Case("a stream of SGLang's, which repeats the text", {"text": "", "sampling_params": {
+         "regex": "[0-9]+"}}, [{"text": "12", "meta_info": {"finish_reason": None}},
+         {"text": "12a", "meta_info": {"finish_reason": {"type": "stop"}}}], "masked", ("byte 2",)),
+    Case("a Responses stream that was cut", {"text": {"format": {"type": "json_schema",
+         "schema": SHUT}}}, [{"type": "response.created", "response": {"output": []}},
+         {"type": "response.output_text.delta", "output_index": 0, "delta": '{"x": '},
+         {"type": "response.output_text.delta", "output_index": 0, "delta": "5"}], "masked",
+         ("OpenAI responses", "byte 6")),
+    Case("a Responses log whose answer repeats the request", {}, {"object": "response",
+         "status": "completed", "text": {"format": {"type": "json_schema", "schema": SHUT}},
+         "output": [{"type": "message", "content": [{"type": "output_text",
+                     "text": '{"x": 5}'}]}]}, "masked", ("/properties/x/type",)),
+    Case("a custom tool's own pattern", {"input": "", "tools": [{"type": "custom", "name": "f",
+         "format": {"type": "grammar", "syntax": "regex", "definition": "[0-9]+"}}]},
+         {"object": "response", "status": "completed", "output": [
+             {"type": "custom_tool_call", "name": "f", "input": "12a"}]}, "masked", ("byte 2",)),
+    Case("a text beside a call", {"tools": [{"name": "get_weather", "input_schema": CITY}],
+         "tool_choice": {"type": "tool", "name": "get_weather"}}, {"type": "message",
+         "role": "assistant", "stop_reason": "tool_use", "content": [
+             {"type": "text", "text": "I look."},
+             {"type": "tool_use", "name": "get_weather", "input": {"city": 5}}]}, "masked",
+         ("/properties/city/type", "Nothing constrains the text beside the call, 'I look.'")),
+    Case("legacy functions, one of them named", {"functions": [
+         {"name": "get_weather", "parameters": CITY}], "function_call": {"name": "get_weather"}},
+         chat(None, function_call={"name": "get_weather", "arguments": '{"city": 5}'}), "masked",
+         ("functions[0].parameters",)),
+    Case("probabilities of an older llama.cpp", {"grammar": "root ::= [0-9]+"}, {"content": "12a",
+         "tokens_predicted": 3, "completion_probabilities": [
+             {"content": each, "probs": []} for each in "12a"]}, "masked", ("token 2",)),
+    Case("TensorRT-LLM without a backend", {"response_format": {"type": "json", "schema": SHUT}},
+         chat("Sure! Here"), "masked", ("not in force", "guided_decoding_backend")),
+    Case("the mark of reasoning a second time", asked(**PARSED),
+         chat('{"x":"a"}</think>{"x":"b"}', reasoning="hm"), "masked",
+         ("closed its reasoning twice",), ("parser on",)),
+    Case("thinking is off and not followed", asked(chat_template_kwargs={"enable_thinking": False}),
+         chat('<think>hm</think>{"x":"a"}'), "masked",
+         ("turns thinking off, but", "The answer after it is allowed."), ("or the reasoning off",)),
+    Case("a call that stayed in the reasoning", {**FORCED, **PARSED}, chat(None, reasoning_content=(
+         '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Rome"}}\n</tool_call>')),
+         "ended early", ("a call was demanded",), NO_OPTION),
+    Case("no reasoning and no answer", asked(**PARSED, max_completion_tokens=7),
+         chat(None, "length"), "cut", ("used up max_completion_tokens (7)",), NO_OPTION),
+    Case("Ollama's limit by its own name", {"format": SHUT, "options": {"num_predict": 5}},
+         {"message": {"content": "", "thinking": "hm"}, "done": True, "done_reason": "length"},
+         "cut", ("options.num_predict (5)", '"think": false'), ("max_tokens",)),
+    Case("MiniMax M3's marks", asked(), chat('<mm:think>hm</mm:think>{"x":"a"}'), "masked",
+         ("marker of reasoning", "The answer after it is allowed.")),
+    Case("an answer between marks of its own (Hunyuan)", asked(),
+         chat('<think>\nhm\n</think>\n<answer>\n{"x":"a"}\n</answer>'), "masked",
+         ("The answer after it is allowed.",)),
+    Case("Harmony without its control tokens", asked(), chat('analysisHm.assistantfinal{"x":"a"}'),
+         "masked", ("marker of reasoning", "The answer after it is allowed.")),
+    Case("padding in place of an end", asked(), chat(GOOD, "length", GOOD, "<|pad|>", "<|pad|>"),
+         "whole", ("<|pad|>", "or of padding")),
+    Case("ignore_eos", asked(ignore_eos=True), chat(GOOD, "length", GOOD, "<|im_end|>", "abc"),
+         "masked", ("token 11", "The request has ignore_eos")),
+    Case("ignore_eos without an end", {"text": "", "sampling_params": {"ignore_eos": True,
+         "json_schema": json.dumps(SHUT)}}, {"text": GOOD + "!", "output_ids": ids(GOOD, "!"),
+         "meta_info": {"finish_reason": {"type": "length"}}}, "masked",
+         ("The request has ignore_eos", "only the end")),
+    Case("a request that the server gave up", {"text": "", "sampling_params": {
+         "json_schema": json.dumps(SHUT)}}, {"text": '{"x"', "meta_info": {"finish_reason": {
+         "type": "abort", "message": "Tokens not accepted: 271"}}}, "cut",
+         ("gave the request up", "The server says: 'Tokens not accepted: 271'", "--line")),
+    Case("a schema that vLLM gives to llguidance", asked({"type": "integer", "multipleOf": 5}),
+         chat("12 "), "masked", ("/multipleOf", "llguidance"), ("xgrammar does not",),
+         {"server": "vllm 0.33"}),
+    Case("llama.cpp's remedies by its format alone", {"json_schema": SHUT}, {"stop_type": "eos",
+         "content": "<think>hm</think>{}", "tokens_predicted": 9}, "masked",
+         ("--reasoning-format",), ("vLLM",)),
+    Case("a refusal in the parts of a message", {"text": {"format": {"type": "json_schema",
+         "schema": SHUT}}}, {"object": "response", "status": "completed", "output": [
+         {"type": "message", "content": [{"type": "refusal", "refusal": "No."}]}]}, "refused",
+         ("The answer is a refusal",)),
+    Case("a refusal as a reason for the end (Anthropic)", {"output_format": {"type": "json_schema",
+         "schema": SHUT}}, {"type": "message", "role": "assistant", "stop_reason": "refusal",
+         "content": [{"type": "text", "text": "I cannot"}]}, "refused", ("is a refusal",)),
     Case("a server that is named", asked(X), chat('{"x": "a", "y": 1}'), "whole", (), ("vLLM",),
          {"server": {"name": "SGLang 0.5", "engine": "llguidance"}}),
 )  # fmt: skip

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import explorer
+from explorer import cli
+from explorer.decoding.models.embedded import EMBEDDED
 from explorer.servers import explain_line, runs_of, verdict_of
-from tests.servers.cases import CASES, GOOD, IDS, SHUT, VOCABULARY, Case, X, asked, ids
+from tests.servers.cases import CASES, GOOD, IDS, SHUT, VOCABULARY, Case, X, asked, ids, tool
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_reported_log_is_answered_right(case: Case) -> None:
-    run = runs_of({"request": case.request, "response": case.response, **case.more})[-1]
-    verdict = verdict_of(run, VOCABULARY)
-    said = str(verdict)
-    assert verdict.outcome == case.outcome, said
+    request = {"request": case.request} if case.request else {}
+    run = runs_of({**request, "response": case.response, **case.more})[-1]
+    try:
+        verdict = verdict_of(run, VOCABULARY)
+        outcome, said = verdict.outcome, str(verdict)
+    except explorer.errors.ExplorerError as error:
+        outcome, said = "refused", str(error)
+    assert outcome == case.outcome, said
     for words in case.says:
         assert words in said, said
     for words in case.never:
@@ -46,6 +53,19 @@ def test_events_and_text_logs_are_read() -> None:
     )
     (run,) = runs_of(printed)
     assert run.server == "vllm" and verdict_of(run, VOCABULARY).outcome == "whole"
+    asked_for = {"json_schema": json.dumps(SHUT), "max_new_tokens": 9}
+    answer = {"text": '{"x": 5', "output_ids": ids('{"x": 5'), "meta_info": {
+        "id": "r", "finish_reason": {"type": "length", "length": 9}}}  # fmt: skip
+    printed = (
+        f"[2026-01-01 00:00:00] Finish: obj=GenerateReqInput(rid='r', text='Hi', input_ids=None, "
+        f"sampling_params={asked_for!r}), out={answer!r}\n"
+    )
+    (run,) = runs_of(printed)
+    verdict = verdict_of(run, VOCABULARY)
+    assert (run.server, run.prompt, run.asked("max_new_tokens")) == ("sglang", "Hi", 9)
+    assert (verdict.outcome, verdict.index) == ("masked", 6) and "/properties/x/type" in str(
+        verdict
+    )
 
 
 def test_what_an_engine_allows_and_a_schema_does_not() -> None:
@@ -107,7 +127,18 @@ LINES = (
     ("ValueError: Tokens not accepted: {end}", SHUT, ("<|im_end|>", "where the text is complete")),
     ("Unexpected empty grammar stack after accepting piece: =list ({list})", SHUT, ("'=list'",)),
     ("Unexpected empty grammar stack after accepting piece: =list", SHUT, ("'=list'",)),
-    ("Request 7 failed to accept last new token: {list}.", SHUT, ("'=list'",)),
+    ("Request 7 at slot 3 failed to accept last new token: {list}.", SHUT, ("'=list'",)),
+    ('{{"error": "Unexpected empty grammar stack after accepting piece: =list ({list})"}}', SHUT,
+     ("'=list'",)),
+    ('LLMatcher error: Parser Error: token "{{\\"" doesn\'t satisfy the grammar; byte \'{{\' fails',
+     SHUT, ("""'{"'""", "at the start")),
+    ('Parser Error: token "\ufffd<think>" doesn\'t satisfy the grammar; byte', SHUT, ("<think>",)),
+    ("The matcher has terminated after accepting the stop token, but is trying to accept new token "
+     "with id {list}.", SHUT, ("The text had already ended", "'=list'")),
+    ("FSM advance error: No next state found for the current state: 24 with token ID: {list}", SHUT,
+     ("'=list'", "inside the string at /x")),
+    ("Tokens not accepted: {list}\nAccepted tokens: []\nKey string: [0-9]+", None, ("a digit",)),
+    ("Tokens not accepted: {end}\nAccepted tokens: []\nKey string: $$ANY$$", None, ("/type",)),
     ("Unexpected: grammar rejected tokens [46, {think}, {call}, 10] for request r. Terminating.",
      SHUT,
      ("The line crosses the end of the reasoning", "</think>", "token 1 of the line")),
@@ -127,3 +158,54 @@ def test_a_line_is_answered_right(line: str, schema: Any, says: tuple[str, ...])
     for words in says:
         assert words in said, said
     assert "//0" not in said
+
+
+def test_a_line_with_its_request_is_answered_by_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tools = [tool(), tool("now", {"type": "object", "properties": {"zone": {"type": "string"}},
+                                  "required": ["zone"]})]  # fmt: skip
+    request = {"tools": tools, "tool_choice": "required", "tool_call_parser": "hermes"}
+    (tmp_path / "request.json").write_text(json.dumps(request), "utf-8")
+    names = (
+        "why",
+        "--tokenizer",
+        str(EMBEDDED["tiny"]),
+        "--request",
+        str(tmp_path / "request.json"),
+    )
+    token = explorer.Vocabulary.from_file(EMBEDDED["tiny"]).ids_of(b"R")[0]
+    line = f"Failed to advance FSM for request r for tokens {token}. Please file an issue."
+    assert cli.main([*names, "--line", line]) == 0
+    allowed, refused = capsys.readouterr().out.split("It is refused: ")
+    assert "in the argument city of get_weather" in allowed
+    assert "in the argument zone of now" in allowed and "outside of calls" in allowed
+    assert "in the name of a tool" in refused and "in the markup of now" in refused
+    request = {
+        "request": {"sampling_params": {"json_schema": json.dumps(SHUT)}},
+        "server": "sglang",
+    }
+    (tmp_path / "request.json").write_text(json.dumps(request), "utf-8")
+    assert cli.main([*names, "--line", line, "--json"]) == 0
+    places = {place["name"] for place in json.loads(capsys.readouterr().out)["allowed"]}
+    assert places == {"inside the string at /x"}
+    (tmp_path / "request.json").write_text("{", "utf-8")
+    assert cli.main([*names, "--line", line]) == 2
+
+
+def test_options_about_a_log_leave_out_what_a_server_leaves_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd = {"type": "object", "properties": {"u": {"type": "string", "format": "odd"}},
+           "required": ["u"]}  # fmt: skip
+    form = {"type": "json_schema", "json_schema": odd, "style": "qwen_xml"}
+    files = {"--structural-tag": {"type": "structural_tag", "format": form}, "--json-schema": SHUT}
+    names = ("why", "--tokenizer", str(EMBEDDED["tiny"]))
+    token = explorer.Vocabulary.from_file(EMBEDDED["tiny"]).ids_of(b"\n")[0]
+    line = f"Failed to advance FSM for request r for tokens {token}. Please file an issue."
+    for option, value in files.items():
+        (tmp_path / "asked.json").write_text(json.dumps(value), "utf-8")
+        asked_for = (*names, option, str(tmp_path / "asked.json"))
+        assert cli.main([*asked_for, "--line", line]) == 0, option
+        assert "is allowed" in capsys.readouterr().out
+    assert cli.main([*asked_for, "--line", line, "--whitespace", "compact"]) == 1
