@@ -148,7 +148,7 @@ def explain_line(
     known = ScheduledTokens(read.request, read.ids, texts, remarks=remarks)
     if before is not None:
         return _behind(known, vocabulary, constraint, tuple(before), server, budget)
-    states = _States(constraint, budget)
+    states = _TextsOfStates(constraint, budget)
     ids = read.ids
     if ids[0] in vocabulary.eos_ids:
         allowed, refused = states.where(None)
@@ -158,7 +158,7 @@ def explain_line(
     allowed, refused = states.where(data) if data else ((), ())
     others = (
         (name, other) for name, other in _settings(constraint, ids, vocabulary, server)
-        if data and _States(other, budget).where(data)[0]
+        if data and _TextsOfStates(other, budget).where(data)[0]
     )  # fmt: skip
     settings = () if allowed else tuple(name for name, _ in others)
     return replace(known, allowed=allowed, refused=refused, settings=settings, whole=states.whole)
@@ -284,7 +284,7 @@ def _advanced(
     return len(ids), state
 
 
-class _States:
+class _TextsOfStates:
     """The states of a constraint over bytes, each with a text that leads to it.
 
     A state that several tools share has a text for each of them.
