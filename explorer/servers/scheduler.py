@@ -298,7 +298,9 @@ class _TextsOfStates:
         names = constraint.source.names if isinstance(constraint.source, StructuralTag) else ()
         calls = [name[5:].encode() for _, name in names if name.startswith("tool ")]
         start = (self.machine.start, b"")
-        self.states = {} if self.machine.start == NO_ARC else {start: b""}
+        self.states: dict[tuple[int, bytes], bytes] = (
+            {} if self.machine.start == NO_ARC else {start: b""}
+        )
         waiting = list(self.states)
         try:
             for key in waiting:  # The list grows while it is read.

@@ -203,6 +203,7 @@ def test_options_about_a_log_leave_out_what_a_server_leaves_out(
     names = ("why", "--tokenizer", str(EMBEDDED["tiny"]))
     token = explorer.Vocabulary.from_file(EMBEDDED["tiny"]).ids_of(b"\n")[0]
     line = f"Failed to advance FSM for request r for tokens {token}. Please file an issue."
+    asked_for: tuple[str, ...] = ()
     for option, value in files.items():
         (tmp_path / "asked.json").write_text(json.dumps(value), "utf-8")
         asked_for = (*names, option, str(tmp_path / "asked.json"))
