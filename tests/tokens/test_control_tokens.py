@@ -17,7 +17,7 @@ import pytest
 import explorer
 from explorer import Constraint, Vocabulary, any_text, any_tokens, literal, regex, terminals, token
 from explorer.automata.token_marks import ANY_ID, marks_from
-from explorer.errors import ConstraintError, ExplorerError
+from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine
 
 NAMES = {4: "<think>", 5: "</think>", 6: "<a>", 7: "</s>"}
@@ -241,10 +241,3 @@ def test_a_phase_with_control_tokens_has_the_value_of_its_constraint() -> None:
     inside = explorer.template("{p}{n}", p=token("<a>"), n=explorer.json_schema({"type": "null"}))
     (phase,) = explorer.phases(explorer.phase("all", inside)).parse(SMALL.written([6]) + b"null")
     assert phase.value == {"p": "<a>", "n": None} and phase.text == "<a>null"
-
-
-def test_the_canonical_filter_refuses_control_tokens_by_their_name() -> None:
-    lm = explorer.load_model("tiny-chat")
-    constraint = token("<think>") + regex("[0-9]+")
-    with pytest.raises(ConstraintError, match="asks for control tokens"):
-        explorer.compile(constraint.canonical(), lm.vocabulary)

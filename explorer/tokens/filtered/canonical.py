@@ -11,21 +11,27 @@ the machine     `machine`, behind that filter, with the rows of `trimmed`
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
 import numpy as np
 
+from explorer.alphabet import LETTER
 from explorer.automata.interchange.interegular_bridge import alphabet_of
-from explorer.automata.machine import ByteMachine, whole_table
-from explorer.budget import Budget, Meter
+from explorer.automata.machine import NO_ARC, ByteMachine, Dfa, Int32, whole_table
+from explorer.budget import Budget
 from explorer.errors import ConstraintError, UnsupportedTokenizer
 from explorer.languages.constraint import Constraint
 from explorer.tokens.filtered.machine import FilteredMachine
 from explorer.tokens.filtered.neighbours import CanonicalFilter, GuardedFilter
 from explorer.tokens.filtered.of_tokenizer import TokenizersFilter, WordFilter, kept_filter
+from explorer.tokens.filtered.reading import Int64
 from explorer.tokens.filtered.trimmed import WrittenSoFar
 from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary
 from explorer.vocabulary.canonical.rules import Rules
 from explorer.vocabulary.canonical.word_rules import WordRules
+from explorer.vocabulary.tokenizer.encoder import TokenizersEncoder
 
 
 def canonical_machine(
@@ -44,7 +50,7 @@ def canonical_machine(
             followed.
         VocabularyError: The machine's vocabulary is not the tokenizer's.
         IncompatibleVocabulary: The tokenizer would write no text of the constraint.
-        BudgetExceeded: The check of the texts reached a limit.
+        BudgetExceeded: The search for an end reached a limit.
 
     Example:
         >>> import explorer
@@ -59,7 +65,7 @@ def canonical_machine(
         >>> machine.allowed(machine.start).tolist()
         [False, False, False, True, False, False]
     """
-    _check_texts(rules, machine.byte_machine, Meter(budget))
+    _check_texts(rules, machine.byte_machine, machine.vocabulary)
     return FilteredMachine(
         machine, filter_of(rules, machine.vocabulary), budget, constraint=constraint
     )
@@ -77,24 +83,14 @@ def filter_of(rules: Rules, vocabulary: Vocabulary) -> TokenizersFilter:
     return kept_filter(GuardedFilter if guarded else CanonicalFilter, rules, vocabulary)
 
 
-def _check_texts(rules: Rules, machine: ByteMachine | None, meter: Meter) -> None:
+def _check_texts(rules: Rules, machine: ByteMachine | None, vocabulary: Vocabulary) -> None:
     """Refuse texts that the tokenizer treats by rules that are not supported.
 
-    Args:
-        meter: Watches the limits of the search over the characters of the texts.
-
     Raises:
-        ConstraintError: The constraint itself says where tokens end, or asks for control tokens.
-        UnsupportedTokenizer: The tokenizer's normalizer changes some text of the constraint, or a
-            text may hold an added token.
-        BudgetExceeded: The search reached a limit.
+        ConstraintError: The constraint itself says where tokens end.
+        UnsupportedTokenizer: The tokenizer's normalizer changes some text of the constraint, a
+            text may hold an added token, or a control token takes the spaces beside it.
     """
-    if machine is not None and machine.reads_letters:
-        raise ConstraintError(
-            "This constraint asks for control tokens, and a tokenizer writes none for a text; the "
-            "canonical filter follows texts alone.",
-            remedy="Leave out canonical(...), or compile the texts between them alone.",
-        )
     if machine is not None and machine.over_tokens:
         raise ConstraintError(
             "This constraint says itself where tokens end, which the canonical filter would have "
@@ -102,7 +98,11 @@ def _check_texts(rules: Rules, machine: ByteMachine | None, meter: Meter) -> Non
             remedy="Leave out one of them.",
         )
     normalizer = rules.normalizer if isinstance(rules, WordRules) else ""
-    if not normalizer and not rules.literals:
+    reads_letters = machine is not None and machine.reads_letters
+    letters = [*vocabulary.letters.items()] if reads_letters else []
+    flagged = {*_with_flags(rules.vocabulary)} if letters else set[int]()
+    greedy = [letter for token, letter in letters if token in flagged]
+    if not normalizer and not rules.literals and not greedy:
         return
     closed = whole_table(machine)
     if closed is None:
@@ -112,8 +112,16 @@ def _check_texts(rules: Rules, machine: ByteMachine | None, meter: Meter) -> Non
             "this one is too large for that",
             remedy="Make the constraint smaller, or leave out canonical(...).",
         )
+    if any(len(_after(closed, np.arange(closed.num_states), each)) for each in greedy):
+        raise UnsupportedTokenizer(
+            "added_tokens",
+            "a control token of this constraint takes the spaces beside it, or stands only between "
+            "words, which is not followed here",
+            remedy="Leave the token out, or leave out canonical(...).",
+        )
+    texts = _texts(closed, [letter for _, letter in letters])
     if isinstance(rules, WordRules):
-        characters = (chr(k) for low, high in alphabet_of(closed).ranges
+        characters = (chr(k) for text in texts for low, high in alphabet_of(text).ranges
                       for k in range(low, high + 1))  # fmt: skip
         changed = rules.rewritten(characters)
         if changed is not None:
@@ -125,11 +133,7 @@ def _check_texts(rules: Rules, machine: ByteMachine | None, meter: Meter) -> Non
                 "restrict the characters first.",
             )
     for literal in rules.literals:
-        states = np.arange(closed.num_states)
-        for byte in literal:
-            states = closed.table[states, closed.symbol_class[byte]]
-            states = states[states >= 0]
-        if len(states):
+        if any(len(_after(text, _reached(text), literal)) for text in texts):
             raise UnsupportedTokenizer(
                 f"added_token {literal.decode(errors='replace')!r}",
                 "it cuts a text before anything else does, in a way that is not followed here, and "
@@ -137,3 +141,40 @@ def _check_texts(rules: Rules, machine: ByteMachine | None, meter: Meter) -> Non
                 remedy="Take texts that hold it away from the constraint, or leave out "
                 "canonical(...).",
             )
+
+
+def _with_flags(vocabulary: Vocabulary) -> Iterator[int]:
+    """The control tokens that a tokenizer finds only with what is beside them."""
+    if isinstance(vocabulary.encoder, TokenizersEncoder):
+        for token, entry in vocabulary.encoder.tokenizer.get_added_tokens_decoder().items():
+            if entry.lstrip or entry.rstrip or entry.single_word:
+                yield token
+
+
+def _after(machine: Dfa, states: Int32 | Int64, word: bytes) -> Int32 | Int64:
+    """The states after a word, from those of some states that read it."""
+    for byte in word:
+        states = machine.table[states, machine.symbol_class[byte]]
+        states = states[states >= 0]
+    return states
+
+
+def _texts(machine: Dfa, letters: Iterable[bytes]) -> list[Dfa]:
+    """The machines of the texts before, between and after control tokens."""
+    every = np.arange(machine.num_states)
+    after = {int(state) for each in letters for state in _after(machine, every, each)}
+    table = machine.table.copy()
+    if after:
+        table[:, machine.symbol_class[LETTER]] = NO_ARC
+    return [replace(machine, table=table, start=start) for start in {machine.start, *after}]
+
+
+def _reached(machine: Dfa) -> Int64:
+    """The states that some text leads to."""
+    reached = np.zeros(machine.num_states, np.bool_)
+    front = np.array([machine.start])
+    while len(front):
+        reached[front] = True
+        front = np.unique(machine.table[front])
+        front = front[(front >= 0) & ~reached[front]]
+    return np.flatnonzero(reached)

@@ -164,8 +164,10 @@ class FilteredMachine(NumberedPlaces[tuple[int, K]], Generic[K]):
         target = self._machine.step(before, token)
         if target is None or target < 0:
             return None
+        control = token in self._vocabulary.letters
         with self._lock:
-            after = self._filter.after(known, token)
+            read = self._filter.after_control if control else self._filter.after
+            after = read(known, token)
         return None if after is None else (target, after)
 
     def _can_finish(self, place: tuple[int, K]) -> bool:

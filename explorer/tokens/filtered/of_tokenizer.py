@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from explorer.alphabet import LETTER
 from explorer.automata.words import shortest_word
 from explorer.errors import VocabularyError
 from explorer.memo import Recent
@@ -58,14 +59,17 @@ class TokenizersFilter(TrimmedFilter):
         """The refusal that names the tokens that the tokenizer would write instead."""
         tokens, token = self._vocabulary.tokens, masked.token
         near = () if masked.came_by is None else (masked.came_by,)
-        chosen = near if masked.target < 0 else (*near, token)
+        is_text = masked.target >= 0 and tokens[token] is not None
+        chosen = tuple(one for one in (*near, token) if tokens[one] is not None)
+        chosen = chosen if is_text else chosen[: len(near)]
         text = b"".join(tokens[one] or b"" for one in chosen)
         pieces = self._rules.encode(text)
-        if masked.target >= 0 and (pieces is None or pieces[: len(chosen)] == chosen):
+        if is_text and (pieces is None or pieces[: len(chosen)] == chosen):
             # By itself the tokenizer would write it so; the text that follows decides.
             characters = masked.machine.byte_machine
             if characters is not None:
                 rest = shortest_word(characters, masked.machine.byte_state(masked.target))
+                rest = rest.partition(bytes((LETTER,)))[0]
                 pieces = self._rules.encode(text + rest)
         if pieces is None or pieces[: len(chosen)] == chosen:
             return Refusal(self.name, ())

@@ -88,6 +88,10 @@ class TokenFilter(ABC, Generic[K]):
     def after(self, known: K, token: int) -> K | None:
         """The knowledge after a token that the text allows; ``None`` where it is refused."""
 
+    def after_control(self, known: K, token: int) -> K | None:
+        """The knowledge after a control token, which writes no text; by default as after text."""
+        return self.after(known, token)
+
     @abstractmethod
     def rows(self, machine: TokenMachine) -> FilteredRows[K]:
         """The rows of a machine behind this filter."""

@@ -6,6 +6,10 @@ allowed only after a way to the end is found, by a search that tries the nearest
 state on such a way can finish; where the search is exhausted, none of the states that it met can.
 Both results are kept.
 
+A control token writes no text: a tokenizer cuts a text there before it does anything else, and
+writes the parts each on its own. So a control token may come where the text might end, and the text
+begins anew after it.
+
 The last token is part of a state, so a wide row has as many targets as tokens. They are decided
 together: a way from one of them serves all targets whose last token its first token may follow.
 """
@@ -109,6 +113,10 @@ class TrimmedFilter(TokenFilter[WrittenSoFar]):
         groups, group_of = self.following(known, np.array([token], np.int32))
         return None if group_of[0] < 0 else self.state(known, token, groups[int(group_of[0])])
 
+    def after_control(self, known: WrittenSoFar, token: int) -> WrittenSoFar | None:
+        """The start of a text, after a control token where the text before it may end."""
+        return self.start if self.may_end(known) else None
+
     def suits(
         self, written: WrittenSoFar, tokens: Int32, here: WrittenSoFar, way: Sequence[int]
     ) -> Bool:
@@ -174,6 +182,9 @@ class TrimmedRows(FilteredRows[WrittenSoFar]):
         self._filter = rule
         self._table = table_of(machine)
         self._eos = np.array(machine.vocabulary.eos_ids, np.int64)
+        byte_machine = machine.byte_machine
+        reads_controls = byte_machine is not None and byte_machine.reads_letters
+        self._controls = frozenset(machine.vocabulary.letters if reads_controls else ())
         # The first token of a way to the end from each place; `_END` at an end, None without a way.
         self._ways: dict[Place, int | None] = {}
         self._orders: Kept[int, Int32] = Kept()
@@ -186,8 +197,11 @@ class TrimmedRows(FilteredRows[WrittenSoFar]):
         self._rows: Kept[Place, tuple[UInt32, UInt32]] = Kept()
 
     def set_tokens(self, place: Place, words: UInt32, meter: Meter) -> None:
-        """Set the bits of the tokens of text after which the text can be completed."""
+        """Set the bits of the tokens after which the text can be completed."""
         before, written = place
+        for token, after in self._control_tokens(place):
+            if self.can_finish(after, meter):
+                set_bits(words, np.array([token]))
         if self._neighbours is None:
             tokens = self._candidates(before)
             following = self._filter.following(written, tokens)
@@ -255,6 +269,19 @@ class TrimmedRows(FilteredRows[WrittenSoFar]):
         row = self._machine.allowed(state) & self._filter.usable
         row[self._eos] = False
         return np.flatnonzero(row).astype(np.int32)
+
+    def _control_tokens(self, place: Place) -> list[tuple[int, Place]]:
+        """The control tokens that may come next, each with the place after it."""
+        state, written = place
+        after = self._controls and self._filter.may_end(written)
+        targets = (
+            [(token, self._machine.step(state, token)) for token in self._controls] if after else []
+        )
+        return [
+            (token, (target, self._filter.start))
+            for token, target in targets
+            if target is not None and target >= 0
+        ]
 
     def _targets(self, state: int, tokens: Int32) -> Int64:
         """The machine's targets of tokens that it allows."""
@@ -379,6 +406,8 @@ class TrimmedRows(FilteredRows[WrittenSoFar]):
         """The way to the end from a place, as far as `reach` needs it; ``None`` if too long."""
         way: list[int] = []
         while (token := self._ways.get(place)) is not None and token != _END:
+            if token in self._controls:
+                break  # As at an end, the tokens within the word do not matter.
             way.append(token)
             if self._filter.reach == 1:
                 break
@@ -432,9 +461,10 @@ class TrimmedRows(FilteredRows[WrittenSoFar]):
             state, written = place
             if self._neighbours is not None and written.last != NO_TOKEN:
                 group = written.places, written.guard
-                self._witnesses.setdefault((state, group), []).append((written, [token]))
+                way = [] if token in self._controls else [token]
+                self._witnesses.setdefault((state, group), []).append((written, way))
                 usual = self._usual.setdefault(self._alike(state, group[0]), [])
-                if token not in usual:
+                if way and token not in usual:
                     usual.insert(0, token)
                     del usual[_MOST_USUAL:]
             token = before
@@ -442,6 +472,7 @@ class TrimmedRows(FilteredRows[WrittenSoFar]):
     def _following(self, place: Place) -> Iterator[tuple[int, Place]]:
         """The tokens that may come next with the places after them, nearest to the end first."""
         state, written = place
+        yield from self._control_tokens(place)
         tokens = self._nearest_first(state)
         at, size = 0, _FIRST_CHUNK
         while at < len(tokens):
