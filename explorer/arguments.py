@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from decimal import Decimal
 from difflib import get_close_matches
@@ -340,6 +340,28 @@ def listed(
         return list(entries)
     except Exception as cause:  # A zero-dimensional array, or an iterator that fails midway.
         raise wrong(name, entries, wanted, error=error) from cause
+
+
+def mapped(
+    name: str,
+    value: object,
+    wanted: str,
+    *,
+    remedy: str = "",
+    error: type[ExplorerError] = ExplorerError,
+) -> dict[object, Any]:
+    """The entries of any mapping, as a dict.
+
+    Args:
+        name, value, wanted, remedy, error: As in `wrong`.
+
+    Raises:
+        ExplorerError: It is not a mapping, or reading its entries fails.
+    """
+    if isinstance(value, Mapping):
+        with suppress(Exception):  # A user's own mapping may raise anything.
+            return {**cast("Mapping[Any, Any]", value)}
+    raise wrong(name, cast("object", value), wanted, remedy=remedy, error=error)
 
 
 def file_path(name: str, value: object) -> Path:

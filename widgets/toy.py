@@ -14,11 +14,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import torch
 
-from explorer.arguments import instance, listed, real_number, whole_number, whole_text, wrong
+from explorer.arguments import (
+    listed,
+    mapped,
+    real_number,
+    whole_number,
+    whole_text,
+    wrong,
+)
 from explorer.decoding.models.model import Prompt, Reading
 from explorer.languages.constraint import Constraint, regex
 from explorer.vocabulary import Vocabulary
@@ -137,7 +144,7 @@ class ToyModel:
 def _items(name: str, given: object) -> list[tuple[bytes, Any]]:
     """The entries of a dict whose keys are texts or bytes."""
     wanted = "a dict from tokens to weights"
-    pairs = cast("Mapping[object, Any]", instance(name, given, Mapping, wanted)).items()
+    pairs = mapped(name, given, wanted).items()
     return [(key if isinstance(key, bytes) else _encoded(name, key), value) for key, value in pairs]
 
 

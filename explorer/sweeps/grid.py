@@ -19,7 +19,16 @@ from typing import Final, TypeVar, cast
 
 import msgspec
 
-from explorer.arguments import flag, instance, listed, plain, whole_number, whole_text, wrong
+from explorer.arguments import (
+    flag,
+    instance,
+    listed,
+    mapped,
+    plain,
+    whole_number,
+    whole_text,
+    wrong,
+)
 from explorer.budget import Budget
 from explorer.decoding.models.arguments import (
     LAST_SEED,
@@ -268,8 +277,8 @@ def _named(
     if is_one(given):
         return [(name_of(given), given)]
     if isinstance(given, Mapping):
-        entries = cast("Mapping[object, object]", given)
-        return [(whole_text(f"a name in {what}", name), entries[name]) for name in entries]
+        entries = mapped(what, cast("object", given), "a mapping from names").items()
+        return [(whole_text(f"a name in {what}", name), entry) for name, entry in entries]
     entries = listed(what, given, "one, a list, or a mapping from names")
     named: list[tuple[str, object]] = []
     taken: dict[str, int] = {}
@@ -331,9 +340,8 @@ def _name_of_sampler(given: object) -> str:
 def _prompts(given: object) -> tuple[tuple[str, KeptPrompt], ...]:
     """The prompts with their names, without duplicates."""
     given = plain(given)
-    mapping = cast("Mapping[object, object]", given) if isinstance(given, Mapping) else None
-    if mapping is not None and not _is_turn(mapping):
-        named = [(whole_text("a name in prompts", name), mapping[name]) for name in mapping]
+    if isinstance(given, Mapping) and not _is_turn(cast("object", given)):
+        named = _named("prompts", cast("object", given), lambda _: False, str)
     elif isinstance(given, str):
         named = [("0", given)]
     else:

@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 import traitlets
 
 from explorer.analysis.session import Session
-from explorer.arguments import flag, instance, whole_number, wrong
+from explorer.arguments import flag, instance, mapped, whole_number, wrong
 from explorer.decoding.models.load import load_model
 from explorer.decoding.models.model import LanguageModel
 from explorer.decoding.sampling.sampler import Sampler
@@ -339,8 +339,7 @@ class Compare(Stilled):
 def _named(schemes: object) -> dict[str, Constraint | TokenMachine | None]:
     """The schemes by their names."""
     remedy = "Give a dict from names to machines, such as scheme_texts(...).machines."
-    mapping = cast("type[Mapping[str, Constraint | TokenMachine | None]]", Mapping)
-    named = instance("schemes", schemes, mapping, "a dict of schemes", remedy=remedy)
+    named = mapped("schemes", schemes, "a dict of schemes", remedy=remedy)
     return {
         instance("The name of a scheme", name, str, "a text", remedy=remedy): rule
         for name, rule in named.items()

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, cast
 
-from explorer.arguments import flag, plain, whole_number, wrong
+from explorer.arguments import flag, mapped, plain, whole_number, wrong
 from explorer.budget import Budget
 from explorer.decoding.models.arguments import (
     MOST_TOKENS,
@@ -70,7 +70,7 @@ def checked_restrict(restrict: object) -> Restricted | None:
     if restrict is None or isinstance(restrict, Restricted):
         return restrict
     if isinstance(restrict, Mapping):
-        given = cast("Mapping[object, object]", restrict)
+        given = mapped("restrict", cast("object", restrict), _RESTRICT, error=ConstraintError)
         unknown = [key for key in given if key not in _RESTRICT_NAMES]
         if unknown:
             raise ConstraintError(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Self, cast
 
-from explorer.arguments import listed, plain, wrong
+from explorer.arguments import listed, mapped, plain, wrong
 from explorer.automata.tree.nodes import Branch, Node, Source, Written, letters
 from explorer.errors import ConstraintError, Located, caret
 from explorer.languages.schema.reading.text import pointer_to, spans_of
@@ -102,14 +102,13 @@ class Aliases(Source):
         Raises:
             ConstraintError: A text is not a str, or stands for two names.
         """
-        if not isinstance(texts, Mapping):
-            remedy = 'Give {"name": "text"}, or {"name": ["text", "text"]}.'
-            raise wrong(
-                "texts", texts, "a mapping of names to texts", remedy=remedy, error=ConstraintError
-            )
+        remedy = 'Give {"name": "text"}, or {"name": ["text", "text"]}.'
+        given_texts = mapped(
+            "texts", texts, "a mapping of names to texts", remedy=remedy, error=ConstraintError
+        )
         owner: dict[str, str] = {}
         entries: list[tuple[str, tuple[str, ...]]] = []
-        for key, value in cast("Mapping[object, object]", texts).items():
+        for key, value in given_texts.items():
             if not isinstance(key, str):
                 raise wrong(
                     "A name of the choice", key, "a str", error=ConstraintError,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, Final, Literal, cast
 
-from explorer.arguments import flag, instance, listed, named_way, plain, shown
+from explorer.arguments import flag, instance, listed, mapped, named_way, plain, shown
 from explorer.errors import ConstraintError, ExplorerError
 from explorer.languages.constraint import Constraint
 from explorer.languages.phases.functions import control_names
@@ -167,7 +167,7 @@ def _tool(given: object, number: int) -> dict[str, Any]:
 def _choice(choice: object, names: list[str]) -> object:
     """A choice in OpenAI's form, with checked names."""
     if isinstance(choice, Mapping):
-        data = dict(cast("Mapping[str, Any]", choice))
+        data = mapped("choice", cast("object", choice), "a choice of tools", error=ConstraintError)
         if isinstance(name := data.get("function"), str):
             data["function"] = {"name": name}
         asked = _names_in([data.get("function"), data.get("allowed_tools")])
