@@ -350,6 +350,10 @@ def draw(log_probs: Tensor, uniform: Tensor) -> Tensor:
             remedy="Put both on one device.",
             evidence={"uniform": str(uniform.device), "log_probs": str(log_probs.device)},
         )
+    try:
+        torch.broadcast_shapes(uniform.shape, log_probs.shape[:-1])
+    except RuntimeError as error:
+        raise wrong("uniform", uniform, "a tensor with a number for each row") from error
     if log_probs.dim() == 2 and uniform.shape == log_probs.shape[:1]:
         # Several copies of thousands of rows in float64 would take more memory than the model.
         parts = row_parts(log_probs)
