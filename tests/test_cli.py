@@ -8,14 +8,22 @@ import json
 import signal
 import subprocess
 import sys
+import unicodedata
+from argparse import ArgumentParser
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import explorer
 from explorer import TokenDFA, Vocabulary, cli
-from explorer.cli import demo
+from explorer.cli import demo, main
+from explorer.cli.options import add_constraint, constraint_of
+from explorer.errors import ConstraintError, GrammarError
+
+# The command line, called as a user calls it.
+
 
 ROOT = Path(__file__).resolve().parent.parent
 TOKENIZER = demo.shipped_tokenizer()
@@ -379,3 +387,239 @@ def test_a_reader_that_has_had_enough_is_no_error(tokenizer: Path) -> None:
         process.stdout.close()
         said = process.stderr.read()
     assert said == b"" and process.returncode == cli.UNREAD == 141
+
+
+# JSON Schemas on the command line: compiled, profiled, asked about, traced, refused.
+
+
+Capture = pytest.CaptureFixture[str]
+TOKENIZER_OF_CLI_SCHEMAS = str(demo.shipped_tokenizer())
+PERSON: dict[str, Any] = {
+    "type": "object",
+    "properties": {"age": {"type": "integer", "minimum": 18, "maximum": 99}},
+    "required": ["age"],
+    "additionalProperties": False,
+}
+
+
+@pytest.fixture
+def person(tmp_path: Path) -> str:
+    path = tmp_path / "person.json"
+    path.write_text(json.dumps(PERSON, indent=2))
+    return str(path)
+
+
+@pytest.mark.parametrize("lazy", [[], ["--lazy"]])
+def test_a_schema_is_compiled(person: str, lazy: list[str], capsys: Capture) -> None:
+    words = [
+        "compile",
+        "--json-schema",
+        person,
+        "--tokenizer",
+        TOKENIZER_OF_CLI_SCHEMAS,
+        "--json",
+        *lazy,
+    ]
+    assert cli.main(words) == 0
+    assert json.loads(capsys.readouterr().out)["report"]["kind"] == ("lazy" if lazy else "table")
+
+
+def test_an_embedded_tokenizer_has_a_name(person: str, capsys: Capture) -> None:
+    words = ["compile", "--json-schema", person, "--tokenizer", "tiny", "--json"]
+    assert cli.main(words) == 0
+    assert json.loads(capsys.readouterr().out)["tokens"] == 4_000
+
+
+def test_the_keyword_is_named(person: str, capsys: Capture) -> None:
+    words = [
+        "why",
+        "--json-schema",
+        person,
+        "--tokenizer",
+        TOKENIZER_OF_CLI_SCHEMAS,
+        "--prefix",
+        '{"age":',
+    ]
+    assert cli.main([*words, "--token=-"]) == 1
+    assert "/properties/age/minimum" in capsys.readouterr().out
+
+
+def test_a_schema_is_traced(person: str, capsys: Capture) -> None:
+    assert cli.main(["trace", "--json-schema", person, "--max-tokens", "12"]) == 0
+    assert "age" in capsys.readouterr().out
+
+
+def test_sizes_are_told_by_pointer(person: str, capsys: Capture) -> None:
+    assert cli.main(["profile", person]) == 0
+    assert "  /properties/age" in capsys.readouterr().out
+    assert cli.main(["profile", person, "--json", "--property-order", "any"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [row["pointer"] for row in rows] == ["", "/properties/age", "/additionalProperties"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "says"),
+    [
+        ('{"type": "integer",\n "minimum": "3"}', ' "minimum": "3"}\n ^^^^^^^^^^^^^^'),
+        ('{"minimum": 3,\n "maximum": 2, "type": "number"}', '{"minimum": 3,\n ^^^^^^^^^^^^'),
+        ('{"type":\n object}', " object}\n ^"),
+    ],
+    ids=["keyword", "conflict", "not JSON"],
+)
+def test_what_is_wrong_is_shown(schema: str, says: str, tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "schema.json"
+    path.write_text(schema)
+    for words in (
+        ["compile", "--tokenizer", TOKENIZER_OF_CLI_SCHEMAS],
+        ["why", "--tokenizer", TOKENIZER_OF_CLI_SCHEMAS, "--token=x"],
+    ):
+        assert cli.main([words[0], "--json-schema", str(path), *words[1:]]) == 2
+        assert says in capsys.readouterr().err
+
+
+def test_free_depth_and_escapes_are_options_too(tmp_path: Path) -> None:
+    path = tmp_path / "list.json"
+    path.write_text('{"type": "array"}')
+    words = ["--json-schema", str(path), "--tokenizer", TOKENIZER_OF_CLI_SCHEMAS]
+    why = ["why", *words, "--prefix", "[[[", "--token=["]
+    assert cli.main(why) == 0 and cli.main([*why, "--free-depth", "1"]) == 1
+    path.write_text('{"enum": ["a"]}')
+    why = ["why", *words, "--prefix", '"', "--token=\\"]
+    assert cli.main(why) == 1 and cli.main([*why, "--escapes", "any"]) == 0
+    assert cli.main(["compile", *words, "--escapes", "any", "--free-depth", "0"]) == 0
+
+
+def test_what_cannot_be_followed_is_ignored_when_asked(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "schema.json"
+    path.write_text('{"type": "string", "pattern": "(?<=a*)b"}')
+    words = ["compile", "--json-schema", str(path), "--tokenizer", TOKENIZER_OF_CLI_SCHEMAS]
+    assert cli.main(words) == 2
+    assert "--no-strict" in capsys.readouterr().err
+    assert cli.main([*words, "--no-strict"]) == 0
+    assert "/pattern" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", [["compile", "--json-schema"], ["profile"]])
+def test_a_schema_in_place_of_its_file(command: list[str], capsys: Capture) -> None:
+    tokenizer = ["--tokenizer", TOKENIZER_OF_CLI_SCHEMAS] if command[0] == "compile" else []
+    assert cli.main([*command, '{"type": "integer"}', *tokenizer]) == 2
+    assert "--constraint 'JSON Schema'" in capsys.readouterr().err
+
+
+def test_options_of_a_schema_need_one(capsys: Capture) -> None:
+    words = [
+        "compile",
+        "--regex",
+        "a",
+        "--property-order",
+        "any",
+        "--tokenizer",
+        TOKENIZER_OF_CLI_SCHEMAS,
+    ]
+    assert cli.main(words) == 2
+    assert "--property-order says more about --json-schema" in capsys.readouterr().err
+
+
+def test_a_schema_is_refused_before_the_model_is_loaded(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "schema.json"
+    path.write_text('{"type": "strin"}')
+    assert cli.main(["trace", "--json-schema", str(path), "--model", "no such model"]) == 2
+    assert "'strin' is not a type" in capsys.readouterr().err
+
+
+# ``--grammar FILE`` on the command line.
+
+
+def parsed() -> ArgumentParser:
+    parser = ArgumentParser()
+    add_constraint(parser)
+    return parser
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.gbnf", 'root ::= "(" root ")" | "x"'),
+        ("a.txt", 'root ::= "(" root ")" | "x"'),
+        ("a.lark", 'start: "(" start ")" | "x"'),
+        ("a.ebnf", 'root ::= "(" root ")" | "x"'),
+    ],
+)
+def test_the_ending_of_the_file_says_the_notation(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    parser = parsed()
+    given = constraint_of(parser.parse_args(["--grammar", str(tmp_path / name)]))
+    assert given is not None and given.accepts("((x))") and not given.accepts("((x)")
+
+
+def test_several_stacks(tmp_path: Path) -> None:
+    path = tmp_path / "sums.gbnf"
+    path.write_text('root ::= root "+" root | "1"')
+    parser = parsed()
+    with pytest.raises(ConstraintError, match="--unambiguous"):
+        constraint_of(parser.parse_args(["--unambiguous", "--regex", "a"]))
+    given = constraint_of(parser.parse_args(["--grammar", str(path)]))
+    assert given is not None and given.accepts("1+1+1")
+    with pytest.raises(GrammarError, match="two stacks"):
+        constraint_of(parser.parse_args(["--unambiguous", "--grammar", str(path)]))
+
+
+def test_a_fault_is_printed_with_its_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.gbnf"
+    path.write_text('root ::= item\nitme ::= "a"')
+    asked = ["compile", "--grammar", str(path), "--tokenizer", str(demo.shipped_tokenizer())]
+    assert main(asked) != 0
+    assert "Line 1, column 10" in capsys.readouterr().err
+
+
+# No output of a command is an instruction to the terminal.
+
+
+HOSTILE = "\x1b]0;pwn\x07\x9b2J\u202e\x7f"
+
+
+def controls(text: str) -> set[str]:
+    """The characters of a text that a terminal may not treat as text."""
+    return {
+        c
+        for c in text
+        if (unicodedata.category(c) == "Cc" and c not in "\n\t")
+        or unicodedata.bidirectional(c) in ("RLO", "LRO", "RLE", "LRE", "PDF")
+    }
+
+
+@pytest.mark.parametrize("options", [[], ["--all"]], ids=["one", "all"])
+def test_hostile_characters_are_escaped(
+    options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["why", "--model", "tiny", "--regex", f"[a-z]+{HOSTILE[:1]}", "--token", "1", *options]
+    cli.main(words)
+    told = capsys.readouterr()
+    assert told.out and not controls(told.out) and not controls(told.err)
+
+
+def test_the_repair_of_a_pattern_is_escaped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "log.json"
+    choice = {"text": HOSTILE, "finish_reason": HOSTILE}
+    response = {"model": "tiny", "choices": [choice]}
+    file.write_text(json.dumps({"request": {"guided_regex": "[a-z]+"}, "response": response}))
+    assert cli.main(["why", "--run", str(file)]) == 1
+    told = capsys.readouterr().out
+    assert r"in place of [a-z]" in told and r"\x1b" in told
+    assert not controls(told)
+
+
+def test_errors_are_escaped_and_json_stays_json(capsys: pytest.CaptureFixture[str]) -> None:
+    cli.main(["compile", "--tokenizer", f"no{HOSTILE}", "--regex", "a"])
+    told = capsys.readouterr()
+    assert "no" in told.err and not controls(told.err)
+    cli.main(["why", "--model", "tiny", "--token", "1", "--regex", f"a{HOSTILE}("])
+    told = capsys.readouterr()
+    assert not controls(told.out) and not controls(told.err)
+    cli.main(["why", "--model", "tiny", "--regex", "a\x85\u2028", "--token", "1", "--json"])
+    told = capsys.readouterr().out
+    assert json.loads(told) and not controls(told)

@@ -1,30 +1,47 @@
-"""Stages of the text, held to `unicodedata`, `re`, the library `regex` and Python's own decoder."""
+"""Stages of the text, of the library's normalizers, and how they travel."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 from random import Random
+from typing import ClassVar, Self
 
 import pytest
 import regex as peer_regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 import explorer
-from explorer import Constraint, Vocabulary, choice, regex
+from explorer import Constraint, Vocabulary, choice, literal, regex
 from explorer.automata.interchange.interegular_bridge import alphabet_of
 from explorer.automata.machine import Dfa
 from explorer.automata.tree.charset import char_set
 from explorer.budget import Meter
-from explorer.errors import ConstraintError, EmptyConstraint
+from explorer.errors import ConstraintError, EmptyConstraint, ExplorerError, UnsupportedTokenizer
 from explorer.languages.regex.properties import scripts
-from explorer.languages.stages.forms.normal_forms import Form, normal_form_machines
+from explorer.languages.sources.serial import source_from_dict, source_to_dict
+from explorer.languages.stages.forms.normal_forms import Form, joins, normal_form_machines
 from explorer.languages.stages.normalized import ValidUtf8
-from explorer.languages.stages.staged import Staged
+from explorer.languages.stages.preprocessed import Preprocessed
+from explorer.languages.stages.stage import TokenStage, register_stage, stage_from_dict
+from explorer.languages.stages.staged import Staged, stages_of, unstaged, with_stages
+from explorer.tokens.filtered.apply import load_filtered
+from explorer.tokens.machine import filtered_of, storable_of
+from explorer.vocabulary.tokenizer.encoder import TokenizersEncoder
 from tests.evidence import LONG, examples
+from tests.languages.test_preprocessing import TOKENIZERS
+from tests.tokens.canonical_oracle import accepts, paths
+
+# Stages of the text, held to `unicodedata`, `re`, the library `regex` and Python's own decoder.
+
 
 ANY = regex("(?s:.*)")
 
@@ -228,3 +245,203 @@ def test_stages_of_the_text_are_parts_like_any_other() -> None:
     assert both.accepts("abc!") and not both.accepts("äbc!")
     assert (name - choice(["abc"])).accepts("abd")
     assert isinstance(name.source, Staged)
+
+
+# Stages of a constraint: they are values, they travel, and each can be switched off.
+
+
+@pytest.fixture(scope="module")
+def toy() -> Vocabulary:
+    pieces = {"a": 0, "b": 1, "c": 2, "ab": 3, "bc": 4}
+    tokenizer = Tokenizer(models.BPE(pieces | {"<end>": 5}, [("a", "b"), ("b", "c")]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    return Vocabulary.from_tokenizer(tokenizer, eos_ids=[5])
+
+
+def test_a_stage_that_is_off_does_nothing(toy: Vocabulary) -> None:
+    source = regex("abc").canonical(toy).source
+    off = Constraint(with_stages(source, [(stage, False) for stage, _ in stages_of(source)]))
+    assert off.source.token_stages == () and isinstance(off.source, Staged)
+    assert repr(off) == "regex('abc')"
+    assert set(paths(explorer.compile(off, toy))) == {(0, 1, 2), (3, 2), (0, 4)}
+    again = source_from_dict(source_to_dict(off.source))
+    assert stages_of(again) == stages_of(off.source)
+    assert unstaged(again) == regex("abc").source
+    assert (off | regex("b")).accepts("b")  # It filters nothing, so it may be a part.
+
+
+def test_the_text_of_a_staged_constraint_is_its_parts(toy: Vocabulary) -> None:
+    named = explorer.choice({"first": "ab", "second": "ca"}).canonical(toy)
+    assert named.parse("ca") == "second"
+    assert named.examples() == ["ab", "ca"] and not named.accepts("c")
+    machine = explorer.compile(named, toy)
+    why = explorer.explain(machine, machine.start, 1)
+    assert why.stage == "constraint" and "expects" in why.message
+
+
+def test_a_saved_machine_is_filtered_anew(toy: Vocabulary, tmp_path: Path) -> None:
+    path = tmp_path / "machine.dfa"
+    machine = explorer.compile(regex("abc").canonical(toy), toy)
+    filtered = filtered_of(machine)
+    assert filtered is not None and filtered.filter_name == "canonical"
+    machine.save(path)
+    again = load_filtered(path, toy)
+    assert set(paths(again)) == {(3, 2)} and again.constraint is not None
+    assert repr(again.constraint) == "regex('abc').canonical()"
+    with pytest.raises(ConstraintError, match="load_filtered"):
+        explorer.TokenDFA.load(path, toy)
+    lazy = explorer.compile(regex("abc").canonical(toy), toy, lazy=True)
+    storable = storable_of(lazy)
+    assert storable is not None and filtered_of(lazy) is lazy
+    with pytest.raises(ExplorerError, match="over a table"):
+        storable.save(path)
+
+
+@dataclass(frozen=True)
+class Sonnet(TokenStage):
+    """A stage without a function that applies it."""
+
+    kind: ClassVar[str] = "sonnet of the tests"
+
+    @property
+    def title(self) -> str:
+        return "sonnet"
+
+    @property
+    def about(self) -> str:
+        return "fourteen lines"
+
+    def fields(self) -> dict[str, object]:
+        return {}
+
+    @classmethod
+    def load(cls, fields: Mapping[str, object]) -> Self:
+        return cls()
+
+    def __str__(self) -> str:
+        return "sonnet()"
+
+
+def test_a_stage_of_a_notebook_is_registered_once(toy: Vocabulary) -> None:
+    register_stage(Sonnet)
+    assert register_stage(Sonnet) is Sonnet
+    constraint = regex("a").through(Sonnet())
+    assert stage_from_dict({"kind": Sonnet.kind}) == Sonnet()
+    with pytest.raises(ConstraintError, match="does not say how"):
+        explorer.compile(constraint, toy)
+
+    class Other(Sonnet):
+        pass
+
+    with pytest.raises(ConstraintError, match="registered already"):
+        register_stage(Other)
+
+
+# Normalizers of texts: one by one where characters join, character by character where not.
+
+
+FORMS: tuple[Form, ...] = ("NFC", "NFD", "NFKC", "NFKD")
+
+
+def test_where_characters_are_brought_into_a_form_one_by_one() -> None:
+    """`joins` is false exactly where no character changes with the ones before it."""
+    random = Random(3)
+    chosen = [chr(c) for c in (*range(0x20, 0x400), *range(0x1100, 0x1200), 0xFF9E, 0x3099, 0x304B)]
+    for form in FORMS:
+        for _ in range(25):
+            chars = random.choices(chosen, k=3)
+            alphabet = char_set((ord(c), ord(c)) for c in chars)
+            texts = ["".join(text) for text in product(chars, repeat=3)]
+            apart = all(
+                unicodedata.normalize(form, text)
+                == "".join(unicodedata.normalize(form, char) for char in text)
+                for text in texts
+            )
+            assert apart or joins(form, alphabet), (form, chars)
+
+
+def through(constraint: Constraint, form: Form) -> Constraint:
+    return constraint.through(Preprocessed((json.dumps({"type": form}),)))
+
+
+def test_marks_without_end_that_change_places_are_refused_by_name() -> None:
+    with pytest.raises(UnsupportedTokenizer, match=r"NFC: it composes and orders marks") as why:
+        through(regex("(\u0301\u0323)*"), "NFC").examples(1)
+    # The remedy works.
+    assert "c.normalized('NFC').preprocessed(tokenizer)" in str(why.value)
+    normal = regex("(\u0301\u0323)*").normalized("NFC")
+    assert through(normal, "NFC").equivalent(normal)
+    # Few texts are rewritten one by one.
+    some = explorer.literal("e" + "\u0301\u0323" * 6)
+    assert through(some, "NFC").examples(2) == [
+        unicodedata.normalize("NFC", "e" + "\u0301\u0323" * 6)
+    ]
+
+
+def test_texts_that_become_the_same_are_not_guessed_at() -> None:
+    cities = through(explorer.choice({"a": "Zu\u0308rich", "b": "e\u0301\u0323"}), "NFC")
+    assert cities.parse("Zürich") == "a" and cities.parse("ẹ\u0301") == "b"
+    korean = through(explorer.choice({"a": "\u1100\u1161\u11a8", "b": "\u1100"}), "NFC")
+    assert korean.parse("각") == "a" and korean.parse("\u1100") == "b"
+    with pytest.raises(explorer.errors.ConstraintError, match="alike"):
+        through(regex("é|e\u0301"), "NFC").parse("é")
+    assert through(regex("(é|x)+"), "NFC").parse("éxé") == "éxé"
+    with pytest.raises(explorer.errors.ConstraintError, match="alike"):  # Millions of texts.
+        through(regex("[1①fiﬁ]*"), "NFKC").parse("1fi" * 6)
+
+
+def test_what_gpt_neox_writes_of_texts_in_its_normal_form_is_a_path() -> None:
+    vocabulary = TOKENIZERS["gpt-neox"]()
+    constraint = regex(r"\w+").normalized("NFC")
+    machine = explorer.compile(constraint.preprocessed(vocabulary), vocabulary)
+    random, seen = Random(1), 0
+    for _ in range(400):
+        text = "".join(random.choice("abeAE\u1100\u1161éüñ\u0301") for _ in range(6))
+        if constraint.accepts(text):
+            seen += 1
+            ids = vocabulary.encode(text)
+            assert ids is not None and accepts(machine, ids), ascii(text)
+    assert seen > 5
+
+
+@pytest.mark.long
+def test_few_texts_with_marks_pass_a_map_of_pieces() -> None:
+    """Pegasus looks at whole written characters; a few texts are asked of it one by one."""
+    vocabulary = TOKENIZERS["pegasus"]()
+    for text in ("e\u0301 x", "fi\r\nn\u0303", "\u1100\u1161"):
+        ids = vocabulary.encode(text)
+        assert ids is not None
+        spelled = b"".join(vocabulary.tokens[token] or b"" for token in ids).decode()
+        if "\ufffd" not in spelled and None not in [vocabulary.tokens[token] for token in ids]:
+            assert literal(text).preprocessed(vocabulary).examples(2) == [spelled]
+    with pytest.raises(UnsupportedTokenizer, match=r"Precompiled.*U\+0301"):
+        regex("e\u0301*").preprocessed(vocabulary).examples(1)
+
+
+def test_characters_are_replaced_each_by_itself() -> None:
+    """BERT's normalizer: what it drops, puts spaces around and lowers."""
+    tokenizer = TOKENIZERS["bert"]().encoder
+    assert isinstance(tokenizer, TokenizersEncoder)
+    normalize = tokenizer.tokenizer.normalizer.normalize_str  # pyright: ignore[reportOptionalMemberAccess]
+    step = {
+        "type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True,
+        "lowercase": True,
+    }  # fmt: skip
+    stage = Preprocessed((json.dumps(step),))
+    language = regex("[A-Za-zÀ-ÿ\x00-\x20\u200b京中日\u4e00-\u5000]*")
+    image = language.through(stage).dfa
+    random, wide, seen = Random(1), "aAÉß\x00\u200b中日 \t\u0301ﬁİ\U0001f600", 0
+    for _ in range(300):
+        text = "".join(random.choices(wide, k=random.randint(0, 4)))
+        if language.accepts(text):
+            seen += 1
+            assert image.accepts(normalize(text).encode()), ascii(text)
+    assert seen > 100
+    assert not image.accepts(b"A") and not image.accepts("中".encode())
+    cities = explorer.choice({"m": "München", "k": "京都", "b": "\x00B"}).through(stage)
+    assert [cities.parse(text) for text in ("munchen", " 京  都 ", "b")] == ["m", "k", "b"]
+    letters = regex("[\u4e00-\u5000]é").through(stage)
+    assert letters.parse(" 中 e") == "中é"
+    with pytest.raises(UnsupportedTokenizer, match="changes 233,"):
+        regex("(?s:.*)").through(stage).examples(1)

@@ -1,16 +1,31 @@
-"""Conditions on every notebook of the course, checked by its file alone."""
+"""The course: checks, and each notebook."""
 
 from __future__ import annotations
 
 import ast
+import json
+import math
 import re
+from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
+import jsonschema
 import nbformat
 import pytest
 
+import explorer
+from benchmarks import tables
+from explorer import terminals
+from explorer.course import check
 from explorer.course.checking import EXERCISES
-from tests.notebooks.running import FOLDER, course
+from explorer.decoding.models.tiny import FOLDER as TINY
+from explorer.servers import runs_of, verdict_of
+from tests.notebooks.running import FOLDER, Shown, course, pictures, widget
+from widgets.lessons import RECORD, RECORD_SCHEMA, record_constraint
+
+# Conditions on every notebook of the course, checked by its file alone.
+
 
 LESSONS = course()
 PREDICTIONS = {"00_quickstart": 1, "00_lecture": 3}
@@ -117,3 +132,332 @@ def test_a_lesson_ends_with_a_card(path: Path) -> None:
     number = path.stem.split("_")[0]
     if number.isdigit() and int(number) <= 8:
         assert cells[place + 1].source == f"hero_picture({int(number)})"
+
+
+# The quickstart fails, repairs, and counts the actions to the first reason.
+
+
+Show = Callable[[str], Shown]
+DATE = r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+
+
+def test_quickstart(show: Show) -> None:
+    shown = show("00_quickstart")
+    # It begins with a failure, its traceback on the screen; then the mask, and the record is right.
+    alone, *trace = shown.printed("failure").splitlines()
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(alone)
+    assert trace[0].startswith("Traceback") and "JSONDecodeError" in "".join(trace)
+    written, age, *why = shown.printed("masked").splitlines()
+    assert written == RECORD and age == f"the age: {json.loads(written)['age']}"
+    jsonschema.validate(json.loads(written), RECORD_SCHEMA)
+    assert why[0] == "'Here' (id 1778) is masked at the start." and alone.startswith("Here")
+    # The toy, which nobody has moved, then a real model.
+    assert "Position 0 after 0 bytes" in widget(shown, "toy")
+    assert "of 4,000 tokens allowed" in widget(shown, "tiny")
+    # The state that is asked for is on no picture before the guess.
+    assert "It is 1." in shown.printed("step")
+    assert "'foo' (id 2) is masked after 'f'." in shown.printed("step")
+    assert "the constraint expects o; this token writes f" in shown.printed("step")
+    assert 0.45 < shown.value("masked.trace.steps[0].before.distribution.z") < 0.55
+    assert shown.value("record.dfa.num_states") == 60
+    pictures(shown, "card-picture")
+    # Why no full stop may follow the record.
+    answer, *why = shown.printed("answer").splitlines()
+    assert answer == RECORD and why[0].startswith("'.' (id 18) is masked after '")
+    assert "The text is complete here, and only the end of text may follow" in "\n".join(why)
+    # The exercises: what may follow, by the expression; the pattern, by its texts.
+    tokens = ["f", "oo", "foo", "for", "food"]
+    begins = [t for t in tokens if re.fullmatch("(foo)+d?", "foofood" + t)]
+    assert [*begins, "end"] == [*EXERCISES["quickstart-end"].answer]  # type: ignore[attr-defined]
+    stop = explorer.regex(EXERCISES["quickstart-stop"].answer)  # type: ignore[attr-defined]
+    date = "2021-07-24"
+    assert re.fullmatch(DATE, date)
+    assert stop.accepts(date) and stop.accepts(f"{date}.") and not stop.accepts(f"{date}..")
+
+
+def test_lecture(show: Show) -> None:
+    shown = show("00_lecture")
+    alone, masked = map(ast.literal_eval, shown.printed("goal").splitlines())
+    assert alone.startswith("Here") and masked == RECORD
+    assert "It is 0." in shown.printed("mismatch")
+    assert "It is 3." in shown.printed("ways")
+    assert "'for' (id 3) is masked after 'foo'." in shown.printed("ways")
+    assert "It is Not at all." in shown.printed("trap")
+    pictures(shown, "fsa", "fst", "fst-read", "composed", "probability")
+    # What may follow foo, by the expression, over all texts of up to three tokens.
+    tokens = ["f", "oo", "foo", "for", "food"]
+    more = ["".join(some) for n in range(3) for some in product(tokens, repeat=n)]
+    pattern = re.compile("(foo)+|d*for")
+    begins = {t for t in tokens if any(pattern.fullmatch(f"foo{t}{rest}") for rest in more)}
+    wanted = begins | ({"end"} if pattern.fullmatch("foo") else set())
+    assert wanted == EXERCISES["lecture-mask"].answer  # type: ignore[attr-defined]
+
+
+def test_the_actions_are_counted() -> None:
+    # The browser's test of the quickstart takes these actions, and no other.
+    order = (FOLDER / "README.md").read_text("utf-8")
+    counted = re.search(r"takes (\w+) actions:\n\n((?:\d\. .*\n)+)", order)
+    assert counted is not None and counted[1] == "five"
+    assert len(counted[2].splitlines()) == 5
+
+
+# The notebook on models of one's own runs offline, and shows what its text speaks of.
+
+
+def answer(name: str) -> object:
+    """The right answer of an exercise."""
+    return EXERCISES[name].answer  # type: ignore[attr-defined]
+
+
+def test_bring_your_own_model(show: Show) -> None:
+    shown = show("20_bring_your_own_model")
+    pictures(shown, "own-step", "verdict-picture")
+    # The folder, as its own files say.
+    config = json.loads((TINY / "config.json").read_text())
+    size = len(json.loads((TINY / "tokenizer.json").read_text())["model"]["vocab"])
+    assert f"It is {config['vocab_size'] - shown.value('len(lm.vocabulary)')}." in (
+        shown.printed("width")
+    )
+    assert 0 <= shown.value("len(lm.vocabulary)") - size <= 5  # The special tokens.
+    assert shown.printed("tokenizer").startswith("True ()")
+    # A batch writes what each text alone has, and transformers' own loop the same.
+    assert "It is yes." in shown.printed("batch")
+    texts = shown.value("together")
+    assert texts[:2] == [" Paris", " Rome"] and re.fullmatch("[0-9]{4}-[0-9]{2}", texts[2])
+    assert shown.printed("generate").strip() == "[' Paris', ' Rome']"
+    # The counts, by hand: 1 + 4 and 1 + 2 points of 14.
+    assert shown.printed("own").strip() == "a language model: True"
+    points = {"cat": 5, "dog": 3}
+    assert sum(points.values()) + 6 == 14
+    assert shown.value("chances_after") == pytest.approx([5 / 14, 3 / 14])
+    assert shown.value("mass") == pytest.approx(8 / 14)
+    assert "It is 0.625." in shown.printed("own-step")
+    assert "1 of 8 tokens allowed" in widget(shown)
+    # The log: the first answer fails where the pattern does, the second is whole.
+    first, second = shown.value("[e['response']['choices'][0]['text'] for e in entries]")
+    pattern = " (New York|Boston)"
+    assert first.startswith(" New Delhi") and not re.fullmatch(pattern, first)
+    assert re.fullmatch(pattern, second)
+    assert "It is Delhi." in shown.printed("verdicts")
+    assert shown.value("[v.outcome for v in verdicts]") == ["masked", "whole"]
+    assert shown.plain("verdict-picture").count("(the first that is masked)") == 1
+    said = shown.printed("beside")
+    assert "are the model's own, before the mask." in said
+    assert "are those under the mask." in said
+    (york,) = re.findall(r"\d+ +(\S+) +(\S+) +\S+  ' York'", said)
+    assert math.exp(float(york[0])) > 0.99 and math.exp(float(york[1])) < 0.01
+    assert shown.printed("cli").rstrip().endswith("exit status 1")
+    assert "would have been masked" in shown.printed("cli")
+    assert "Position 1 after 4 bytes" in widget(shown, "replay")
+    # The page: nothing is loaded from elsewhere; other addresses are names, such as that of SVG.
+    assert "It is 0." in shown.printed("page")
+    page = shown.value("page")
+    assert re.findall(r"""(?:src|href)\s*=\s*["']https?:""", page) == []
+    assert set(re.findall(r"https?://[\w.-]+", page)) <= {"http://www.w3.org"}
+    assert len(page) > 100_000
+
+
+def test_the_exercises_on_models_of_ones_own() -> None:
+    # After dog: ran twice and sat once, and a point each.
+    assert answer("own-counted") == pytest.approx((2 + 1) / ((2 + 1) + (1 + 1)))
+    assert answer("own-width") == 151_936 - 151_669
+    vocabulary = explorer.Vocabulary.from_file(TINY / "tokenizer.json")
+    log = {
+        "request": {"structured_outputs": {"regex": "[0-9]{4}"}},
+        "response": {"choices": [{"index": 0, "text": "20", "finish_reason": "length"}]},
+    }
+    (run,) = runs_of(json.dumps(log).encode())
+    assert verdict_of(run, vocabulary).outcome == answer("own-outcome")
+
+
+# The lesson on phases runs, and shows what its text speaks of.
+
+
+def test_one_run_several_phases(show: Show) -> None:
+    shown = show("14_one_run_several_phases")
+    assert shown.value("[part.name for part in parts]") == ["reasoning", "tool add"]
+    message = shown.value("why.message")
+    assert "in the phase tool add" in message and "in the phase answer" in message
+    # The record alone forbids the reasoning; behind it, the record comes out.
+    assert shown.value("first.z") < 1e-3 and "<think>" in shown.printed("record")
+    thought = shown.printed("think")
+    assert "<|im_start|>assistant" in thought and "reasoning" in thought
+    said = shown.value("[part.text for part in thinks.parse(lm.vocabulary.written(thought.ids))]")
+    assert json.loads(said[1]).keys() == {"name", "age", "city", "job"}
+    masses = shown.value("[step.before.distribution.z for step in thought.trace.steps]")
+    # The mask leaves the model alone while it reasons, and not at the brace.
+    named = "[lm.vocabulary.special.get(token) for token in thought.ids]"
+    reasoned = shown.value(named).index("</think>")
+    brace = next(k for k, mass in enumerate(masses) if mass < 0.01)
+    assert brace == reasoned + 3 and min(masses[:brace]) > 0.9
+    assert shown.value("[s.data.decode() for s in thought.trace.steps if s.data]").count("age") == 1
+    knows = shown.printed("known")
+    assert "Its capital is Oslo." in knows and '{"answer": "Oslo", "sure": true}' in knows
+    assert "waits for tool" in shown.printed("turn")
+    said = shown.printed("fed")
+    assert "{'city': 'Rome'}" in said and "foggy" in said and "answer    'It is " in said
+    assert shown.value("session.finished") is True
+    assert shown.value("[step.role for step in session.trace.steps].count('tool')") > 5
+
+
+def test_the_exercises_on_phases() -> None:
+    run = explorer.phases(
+        ("reasoning", explorer.text_until("</think>")),
+        {
+            "tool add": explorer.regex(r" add [0-9]+"),
+            "answer": explorer.choice([" yes", " no"]),
+        },
+    )
+    pieces = ["So.</think", ">", "> add", "> sub", "> no", "> 4", " 4", " no"]
+    letters = explorer.Vocabulary.from_bytes([one.encode() for one in pieces], eos_ids=[8])
+    machine = explorer.compile(run, letters)
+    state = machine.step(machine.start, 0)
+    assert state is not None
+    may = {pieces[k] for k in range(1, 6) if machine.step(state, k) is not None}
+    assert EXERCISES["phases-crossing"].grade(may).right
+    message = explorer.explain_text(run, "So.</think> amber").message
+    assert EXERCISES["phases-open"].grade(message.count("in the phase")).right
+    thought = explorer.phases(
+        ("thought", explorer.regex("[a-z]+</t>")),
+        {"tool add": explorer.regex(r" add [0-9]+"), "answer": explorer.choice([" yes", " no"])},
+    )
+    assert EXERCISES["phases-pattern"].grade(thought).right
+
+
+# The notebooks 10 to 13 and 30 run, and show what their text speaks of.
+
+
+def test_invasiveness(show: Show) -> None:
+    shown = show("10_invasiveness")
+    pictures(shown, "bridge", "texts", "scanner", "int")
+    assert f"It is {shown.value('bridges')}." in shown.printed("bridge")
+    assert shown.value("len(new)") == shown.value("bridges") > 5
+    # The limits that are too small are invasive; no limit is not.
+    said = shown.value("{row['name']: row['said'] for row in written.rows}")
+    assert said["ours"] == "the same as the model alone"
+    assert all("invasive" in said[f"k = {k}"] for k in (0, 1, 2))
+    rows = shown.plain("rows").splitlines()[2:]
+    assert len(rows) == 8 and rows[0].startswith("the model alone") and "907" in rows[6]
+    # Lemma 3.1: the sums are sequences of terminals, and some sequences are no sums.
+    verdicts = [line.split()[-2:] for line in shown.plain("lemma").splitlines()[2:]]
+    assert verdicts == [["yes", "yes"], ["yes", "no"], ["no", "no"]]
+    assert "It is 2." in shown.printed("tree")
+    assert shown.plain("tree").startswith("Inside int, k = 1: 7 tokens, 7 allowed")
+    # The exercises, by the engine: the token with its borders, and the mask.
+    asked = (
+        "[bool(m.allowed(m.step(m.step(m.start, ids[0]), ids[1]))[ids[2]]) for k in (2, 3)"
+        " for m in [lookahead_machine(FLAT_OBJECT, tiny.vocabulary, k)]]"
+    )
+    assert shown.value("tiny.vocabulary.tokens[ids[2]].decode()") == '": "'
+    allowed = shown.value(asked)
+    assert allowed == [False, True] and check("invasive-borders", 3).right
+    may = (
+        "[letters.tokens[t].decode() for m in [schemes[1]]"
+        " for t in m.allowed(m.step(places[1], 2)).nonzero()[0] if t < 9]"
+    )
+    few = {text for text in shown.value(may) if text in ("(", ")", "1", "1)", "+1")}
+    assert check("invasive-sums", few).right
+    widget(shown)
+
+
+def test_terminals(show: Show) -> None:
+    shown = show("11_terminals")
+    assert "It is 3608." in shown.printed("wild") and "17 token classes" in shown.printed("wild")
+    assert len(shown.value("list(nine)")) == len(shown.plain("table").splitlines()[2:]) == 9
+    assert shown.printed("summary").split() == ["True", "False"]
+    # The record as YAML: what a reader of YAML would take for something else is not accepted.
+    assert "It is no." in shown.printed("yaml")
+    verdicts = [line.split()[-2:] for line in shown.plain("yaml").splitlines()[2:]]
+    assert verdicts == [["yes", "yes"], ["no", "yes"], ["no", "no"], ["no", "no"]]
+    sizes = shown.value("sizes")
+    assert 400 < sizes["400"] < 600
+    piece = explorer.regex("ab?|b")
+    substring = terminals.substring_of("ab")
+    assert (piece - substring).is_empty() and (substring - piece).is_empty()
+    assert terminals.text_until("</think>").accepts("well</think>")
+    widget(shown)
+
+
+def test_from_lemma_to_test(show: Show) -> None:
+    shown = show("12_from_lemma_to_test")
+    pictures(shown, "machine")
+    assert "It is 0." in shown.printed("right")
+    assert (
+        "only cycles: True; each cycle writes its token: True; counterexample: None"
+        in shown.printed("right")
+    )
+    # The mutant is found.
+    assert shown.value("met") is not None and "It is Lemma 1." in shown.printed("mutant")
+    assert shown.printed("shared").startswith("25 of 25 pairs")
+    # The mutant of the exercise: only cycles, and a cycle that writes another token.
+    swap = (
+        "type(m)(m.num_states, tuple((a, {'f': 'oo', 'oo': 'f'}.get(r, r), w, b)"
+        " for a, r, w, b in m.arcs), m.accepting)"
+    )
+    broken = f"[{swap} for m in [build([b'f', b'oo'])]][0]"
+    assert shown.value(f"only_cycles({broken})") is True
+    assert shown.value(f"each_cycle({broken}, ['f', 'oo'])") is False
+    assert shown.value(f"sorted(written_by(rows_of({broken}), ['f']))") == ["oo"]
+    assert check("lemma-mutant", 2).right
+    widget(shown)
+
+
+def test_neighbours(show: Show) -> None:
+    shown = show("13_neighbours")
+    pictures(shown, "record", "figure-8")
+    assert shown.value("len(NEIGHBOURS)") == 13
+    # The record, put to the ways: by the engine, and the one other engine that is quoted.
+    assert shown.value("struck") == {"0": '{"', "1": '":␣"', "2": '":␣"', "3": "none"}
+    assert shown.value("ranks[0]") == 1
+    assert "It is terminals, k = 0." in shown.printed("table")
+    assert shown.value("[len(names), len(masks)]") == [18, 19]
+    assert "It is 0." in shown.printed("trim-record")
+    assert shown.value(
+        "{d[0] for d in tiny.vocabulary.tokens if d and len(d) == 1} >= {*range(256)}"
+    )
+    assert shown.value("four") == 4 and "It is 1." in shown.printed("forced")
+    tiny = explorer.load_model("tiny")
+    witness = explorer.witness(record_constraint(), tiny.vocabulary, shown.value("ids[:1]"))
+    if "llguidance" in witness.masks:
+        (only,) = witness.masks["llguidance"].nonzero()[0]
+        assert tiny.vocabulary.tokens[only] == b"name"
+    assert "It is canonical Unicode." in shown.printed("pitfalls")
+    # The exercises: the product of two shares, and the mask.
+    assert check("neighbours-reject", round(100 * 0.5 * 0.8)).right
+    few = explorer.Vocabulary.from_bytes([b"a", b"b", b"c"], eos_ids=[3])
+    trimmed = explorer.compile(explorer.regex("ab*d|b(a|d)|c"), few)
+    may = {"abc"[token] for token in trimmed.allowed(trimmed.start).nonzero()[0]}
+    assert check("neighbours-trim", may).right
+    assert "It is 2." in shown.printed("trim") and "1 is left" in shown.printed("trim")
+    # The figures are the measured ones.
+    cases = tables.read()["compile"]["131k"]
+    for name, factor in shown.value("NOW").items():
+        times = cases[name]
+        measured = times["outlines-core"]["median"] / times["explorer"]["median"]
+        assert round(measured) == factor, name
+    # So are those in the text: a step in microseconds, and what pynini takes for the same machine.
+    said = shown.cells["today-text"].source
+    steps = [case["again"] for case in tables.read()["steps"].values()]
+    for engine, words in (("outlines-core", "outlines-core takes {} to {} µs"),
+                          ("explorer", "ours {} to {} µs")):  # fmt: skip
+        times = [1000 * case[engine]["median"] for case in steps]
+        assert words.format(round(min(times)), round(max(times))) in said
+    both = list(tables.read()["textbook"].values())
+    slow, fast = ([case[name] for case in both] for name in ("pynini", "explorer"))
+    assert f"takes {min(slow):.1f} ms to {max(slow) / 1000:.1f} s" in said
+    assert f"compose in {min(fast):.1f} to {max(fast):.1f} ms" in said
+    widget(shown)
+
+
+def test_project(show: Show) -> None:
+    shown = show("30_project")
+    pictures(shown, "hurt")
+    assert shown.value("task.accepts(written)")
+    assert "It is 0." in shown.printed("hurt")
+    assert shown.value("[groups[0].offered, groups[0].count]") == ["a line break or tab", 1]
+    assert "It is another way to write a right answer." in shown.printed("groups")
+    assert "traps" in shown.printed("traps")
+    said = shown.printed("advice-code").splitlines()
+    assert said == ["True False", "{'name': 'Ada', 'city': 'London'}"]
+    widget(shown)

@@ -1,19 +1,50 @@
-"""The pages of the site: every file has its place, every link its page, every page its entry."""
+"""The pages of the site: the glossary, the architecture, what is built, the binder."""
 
 from __future__ import annotations
 
 import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
+import griffe
+import nbformat
 import pytest
 
 import explorer
 import widgets
+from tools.architecture import (
+    ARROWS,
+    BOXES,
+    GROUNDS,
+    HEIGHT,
+    THEMES,
+    WIDTH,
+    WORDS,
+    architecture_paths,
+    architecture_svg,
+)
+from tools.home import HOME, QUICKSTART, binder, with_badge
 from tools.site.config import navigation
+from tools.site.examples import ExamplesAsCode
+from tools.site.lessons import lesson_page
+from tools.site.links import faults
 from tools.site.marked import as_mkdocs_reads, title_of
 from tools.site.pages import ROOT, BrokenLink, pages, relinked
 from tools.site.reference import codes_of_texts, exported, imported_names, reference_pages
+from tools.site.words import glossary, with_words, words_of
+from widgets.export import BELOW
+from widgets.lessons.prediction import FOLDED
+from widgets.lessons.rows import table_picture
+
+# The pages of the site: every file has its place, every link its page, every page its entry.
+
 
 PLACES = pages()
 
@@ -115,3 +146,344 @@ def test_imports_are_read_from_code() -> None:
         "% no",
     ]
     assert imported_names(codes) == {"explorer.a.b": {"c", "d"}}
+
+
+# The glossary has each word that a notebook explains, a page links to, or the views say.
+
+
+KNOWN = glossary()
+NOTEBOOKS = [source for source in pages() if source.endswith(".ipynb")]
+LINK = re.compile(r"glossary\.(?:md|html)#([\w-]+)")
+
+# What architecture and contract of the project name as the field's words.
+FIELD = """byte, token, token bytes, vocabulary, character FSA, detokenizing FST, token DFA,
+byte class, token class, mask, allowed, feasible mass, forced, intervention,
+trace, rejection, position"""
+
+
+@pytest.mark.parametrize("source", NOTEBOOKS)
+def test_the_words_of_a_notebook_have_an_entry(source: str) -> None:
+    words = [word.casefold() for text in texts_of(source) for word in words_of(text)]
+    missing = [word for word in words if word not in KNOWN]
+    assert missing == [], "add an entry to docs/glossary.md"
+
+
+def test_the_words_of_the_field_have_an_entry() -> None:
+    assert [word for word in re.split(r",\s+", FIELD) if word.casefold() not in KNOWN] == []
+
+
+def test_every_link_to_the_glossary_leads_to_an_entry() -> None:
+    for source in pages():
+        if source.endswith((".md", ".ipynb")):
+            for text in texts_of(source):
+                assert set(LINK.findall(text)) <= set(KNOWN.values()), source
+
+
+def test_the_words_of_the_legend_have_an_entry() -> None:
+    legend = (ROOT / "widgets" / "static" / "legend.js").read_text("utf-8")
+    said = re.findall(r'^  \w+: \["([A-Za-z]+(?: [a-z]+)?)",', legend, re.MULTILINE)
+    signs = {"filtered"}  # A column of numbers; the sampler's entry explains it.
+    assert len(said) > 5  # Signs are said in more words, or in none.
+    assert [word for word in said if word.casefold() not in KNOWN and word not in signs] == []
+
+
+def test_no_entry_stands_twice() -> None:
+    assert len(set(KNOWN.values())) == len(KNOWN)
+    entries = re.findall(r"^### ", (ROOT / "docs" / "glossary.md").read_text("utf-8"), re.MULTILINE)
+    assert len(entries) == len(KNOWN)
+
+
+def test_words_become_links() -> None:
+    known = {"token dfa": "token-dfa"}
+    text = "*Token DFA*\n\nWords: a *token DFA* reads **ids**, a *cat* not.\n"
+    assert words_of(text) == ["token DFA", "cat"]
+    assert with_words(text, known, "../g.md") == (
+        "*Token DFA*\n\nWords: a [*token DFA*](../g.md#token-dfa) reads **ids**, a *cat* not.\n"
+    )
+
+
+# The picture of the architecture: it is current, it can be read, and the page says it in words.
+
+
+@pytest.mark.parametrize("theme", list(THEMES))
+def test_the_picture_is_current(theme: str) -> None:
+    assert architecture_paths()[theme].read_text("utf-8") == architecture_svg(theme)
+
+
+def test_the_page_says_what_the_picture_shows() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    assert f'alt="{WORDS}"' in page
+    assert all((ROOT / name).is_dir() or (ROOT / "explorer" / name).is_dir() for name in GROUNDS)
+
+
+def test_boxes_stand_on_the_ground_and_not_on_each_other() -> None:
+    boxes = [(box.x, box.y, box.x + box.width, box.y + box.height) for box in BOXES.values()]
+    for a in boxes:
+        assert a[0] >= 0 and a[2] <= WIDTH and a[1] >= 0 and a[3] <= HEIGHT
+        inside = [
+            (x, y) for x, y, w, h in GROUNDS.values()
+            if x <= a[0] and a[2] <= x + w and y + 24 <= a[1] and a[3] <= y + h
+        ]  # fmt: skip
+        assert len(inside) == 1
+        over = [b for b in boxes if a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]]
+        assert over == [a]
+    for path in ARROWS:
+        x, y = map(int, re.findall(r"(\d+),(\d+)", path)[0])
+        touched = [b for b in boxes if b[0] <= x <= b[2] and b[1] <= y <= b[3]]
+        assert touched or path.startswith("M812,"), path
+
+
+def luminance(colour: str) -> float:
+    """The relative luminance of the contrast that WCAG defines."""
+    parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    r, g, b = ((v / 12.92) if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in parts)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast of two colours, from 1 to 21."""
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("theme", list(THEMES))
+def test_words_and_lines_stand_out(theme: str) -> None:
+    of = THEMES[theme]
+    grounds = ("box", "core", "ground")
+    assert min(contrast(of[ink], of[under]) for ink in ("ink", "soft") for under in grounds) >= 4.5
+    assert min(contrast(of[line], of["ground"]) for line in ("line", "edge")) >= 3
+    assert contrast("#ffffff", "#000000") == pytest.approx(21)
+
+
+# Binder's files: what they name exists, and the environment can be made from them.
+
+
+BINDER = ROOT / "binder"
+REQUIREMENTS = (BINDER / "requirements.txt").read_text("utf-8").splitlines()
+
+
+def test_the_requirements_are_the_package_with_extras_that_exist() -> None:
+    options = [line for line in REQUIREMENTS if line.startswith("-")]
+    assert options == [
+        "--find-links https://download.pytorch.org/whl/cpu/torch/",
+        "-c ../.ci/constraints.txt",
+    ]
+    assert (BINDER / "../.ci/constraints.txt").is_file()
+    (package,) = [line for line in REQUIREMENTS if line.startswith(".")]
+    extras = package.removeprefix(".[").removesuffix("]").split(",")
+    known = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert {"lab", "models"} <= set(extras) <= set(known["optional-dependencies"])
+    (python,) = (BINDER / "runtime.txt").read_text("utf-8").split()
+    assert python == "python-3.11"
+
+
+@pytest.mark.parametrize("name", ["postBuild", "start"])
+def test_a_script_can_run(name: str) -> None:
+    assert os.access(BINDER / name, os.X_OK)
+    subprocess.run(["bash", "-n", str(BINDER / name)], check=True)
+    for path in re.findall(r"(?:explorer|notebooks)/[\w/]+", (BINDER / name).read_text("utf-8")):
+        assert (ROOT / path).exists(), path
+
+
+def test_start_runs_what_it_is_given() -> None:
+    done = subprocess.run(
+        [str(BINDER / "start"), "sh", "-c", "echo $OMP_NUM_THREADS $0", "lab"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == "1 lab\n"
+
+
+def test_the_badge_stands_where_there_is_a_home() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert readme == with_badge(readme, HOME)
+    assert (ROOT / QUICKSTART).is_file()
+    shown = with_badge(readme, "someone/explorer")
+    assert f"]({binder('someone/explorer')})<!-- end" in shown
+    assert with_badge(shown, "") == with_badge(readme, "")
+
+
+def test_no_page_has_an_address_to_be_filled_in() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    assert [str(page) for page in pages if "OWNER/" in page.read_text("utf-8")] == []
+
+
+def test_repo2docker_takes_these_files() -> None:
+    program = shutil.which("repo2docker")
+    if program is None:
+        pytest.skip("repo2docker is not installed: pip install jupyter-repo2docker")
+    done = subprocess.run(
+        [program, "--no-build", "--debug", str(ROOT)],
+        capture_output=True, text=True, check=False, cwd=ROOT.parent,
+    )  # fmt: skip
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said[-2000:]
+    for wanted in (
+        "python=3.11", "fonts-dejavu-core", "graphviz", "./binder/postBuild", "binder/start",
+        'pip install --no-cache-dir -r "binder/requirements.txt"',
+    ):  # fmt: skip
+        assert wanted in said, wanted
+
+
+@pytest.mark.long
+def test_the_environment_is_made_from_scratch(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tools.binder", "--folder", str(tmp_path)],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert re.search(r"^quickstart: \d+ s", done.stdout, re.MULTILINE)
+
+
+# The checks of the built site, and the notebooks as its pages.
+
+
+PAGE = '<html><body><h1 id="top">A</h1>{}</body></html>'
+
+
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        ('<a href="b.html">b</a>', None),
+        ('<a href="b.html#top">b</a>', None),
+        ('<a href="#top">a</a>', None),
+        ('<a href="https://a.example/x">elsewhere</a>', None),
+        ('<img src="p.svg" alt="a picture">', None),
+        ('<a href="c.html">c</a>', "a.html links to c.html, which is not there."),
+        (
+            '<a href="b.html#x">b</a>',
+            "a.html links to b.html#x, but b.html has no place of that name.",
+        ),
+        ('<a href="../b.html">b</a>', "a.html links to ../b.html, which is outside of the site."),
+        ('<a href="/b.html">b</a>', "a.html links to /b.html, which is outside of the site."),
+        ('<img src="q.svg" alt="a picture">', "a.html links to q.svg, which is not there."),
+        ('<img src="p.svg" alt=" ">', "a.html shows p.svg without alternative text."),
+        (
+            '<script src="https://cdn.example/x.js"></script>',
+            "a.html fetches https://cdn.example/x.js from elsewhere.",
+        ),
+        (
+            '<link rel="stylesheet" href="//cdn.example/x.css">',
+            "a.html fetches //cdn.example/x.css from elsewhere.",
+        ),
+    ],
+)  # fmt: skip
+def test_a_fault_of_a_page_is_found(body: str, fault: str | None, tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text(PAGE.format(body))
+    (tmp_path / "b.html").write_text(PAGE.format(""))
+    (tmp_path / "p.svg").write_text("<svg></svg>")
+    assert faults(tmp_path) == ([] if fault is None else [fault])
+
+
+def test_a_style_that_fetches_is_found(tmp_path: Path) -> None:
+    (tmp_path / "a.css").write_text("@import url('https://fonts.example/x'); a {b: url(c.svg)}")
+    assert faults(tmp_path) == ["a.css fetches https://fonts.example/x from elsewhere."]
+
+
+SVG = '<svg role="img"><title>Two bars &amp; a line</title></svg>'
+
+
+def shown(*outputs: object) -> tuple[str, dict[str, str]]:
+    cell = nbformat.v4.new_code_cell("1 + 1", id="sum", outputs=list(outputs))
+    text = nbformat.v4.new_markdown_cell("# Sums\n\nlook", id="text")
+    made = nbformat.v4.new_notebook(cells=[text, cell])
+    return lesson_page(made, "01_sums", lambda words: words.replace("look", "see"))
+
+
+def test_a_notebook_becomes_a_page() -> None:
+    bold = {"text/plain": "\x1b[1m2\x1b[0m"}
+    page, pictures = shown(
+        nbformat.v4.new_output("stream", name="stdout", text="a ``` fence\n"),
+        nbformat.v4.new_output("stream", name="stderr", text="progress"),
+        nbformat.v4.new_output("display_data", data={"image/svg+xml": SVG, "text/plain": "bars"}),
+        nbformat.v4.new_output("execute_result", data=bold, execution_count=1),
+    )  # fmt: skip
+    assert page.startswith("# Sums\n\nsee\n\n```python\n1 + 1\n```\n")
+    assert "````text\na ``` fence\n````" in page
+    assert "progress" not in page and "\x1b" not in page
+    assert 'src="01_sums/sum-2.svg" alt="Two bars &amp; a line"' in page
+    assert page.endswith("```text\n2\n```\n")
+    assert pictures == {"01_sums/sum-2.svg": SVG}
+
+
+def test_a_traceback_does_not_name_the_machine_that_built_it() -> None:
+    root = "/"
+    said = (
+        f'File "{root}tmp/ipykernel_12/345.py", line 8, in <module>\n'
+        f'  File "{root}home/somebody/lib/python3.12/json/decoder.py", line 337, in decode\n'
+    )
+    page, _ = shown(nbformat.v4.new_output("stream", name="stdout", text=said))
+    assert 'File "this cell", line 8' in page and 'File "json/decoder.py", line 337' in page
+    assert "somebody" not in page and "ipykernel" not in page
+
+
+def test_an_explorer_becomes_its_still() -> None:
+    still = (
+        '<details class="lmx-still"><summary>Without a kernel</summary><img alt="x" '
+        f'style="y" src="data:image/svg+xml,{quote(SVG)}"><pre>words</pre></details>'
+    )
+    page, pictures = shown(
+        nbformat.v4.new_output("display_data", data={"text/plain": BELOW}),
+        nbformat.v4.new_output("display_data", data={"text/html": still, "text/plain": "words"}),
+    )
+    assert BELOW not in page
+    assert pictures == {"01_sums/sum-1.svg": SVG}
+
+
+def test_what_a_question_keeps_is_folded() -> None:
+    kept = {"said": "It is 3.", "parts": [{"svg": SVG, "alt": "", "text": ""}, {"text": "f"}]}
+    data = {FOLDED: kept, "text/plain": "Your guess first.", "text/html": "<details></details>"}
+    page, pictures = shown(nbformat.v4.new_output("display_data", data=data))
+    before, inside = page.split("<details")
+    assert "It is 3." not in before and "It is 3." in inside and "Your guess" not in page
+    assert inside.index("It is 3.") < inside.index("01_sums/sum-0-0.svg") < inside.index("</det")
+    assert pictures == {"01_sums/sum-0-0.svg": SVG}
+
+
+def test_a_table_is_a_table_and_a_long_line_is_broken() -> None:
+    table = table_picture("Sums", ["text", "log p"], [["a<", -0.251]])
+    page, _ = shown(
+        nbformat.v4.new_output("display_data", data=table.to_mimebundle()),
+        nbformat.v4.new_output("stream", name="stdout", text="word " * 30),
+    )
+    assert "<table><caption>Sums</caption>" in page and "<td>a&lt;</td>" in page
+    assert "style=" not in page and '<pre class="said"' in page and "```text" not in page
+    part = {"caption": "Sums", "head": ["text"], "rows": [["`b`"]], "text": "Sums"}
+    data = {FOLDED: {"said": "It is `3`.\nIf you said 4: no.", "parts": [part]}}
+    page, _ = shown(nbformat.v4.new_output("display_data", data=data))
+    inside = page.split("<details")[1]
+    assert "<p>It is <code>3</code>.</p><p>If you said 4: no.</p>" in inside
+    assert "<table><caption>Sums</caption>" in inside and "<td>`b`</td>" in inside
+
+
+def test_hidden_code_is_folded_and_an_explorer_can_be_stepped() -> None:
+    cell = nbformat.v4.new_code_cell("draw()", id="sum", metadata={"jupyter": {"source_hidden": 1}})
+    made = nbformat.v4.new_notebook(cells=[cell])
+    page, _ = lesson_page(made, "01_sums", str, replays=["sum"])
+    assert page.index("<details") < page.index("draw()") < page.index("</details>")
+    assert '<a href="01_sums/sum.html"' in page
+
+
+def test_an_example_of_a_docstring_is_code() -> None:
+    text = "Add one.\n\nExample:\n    >>> add(1)\n    2\n"
+    docstring = griffe.Docstring(text)
+    ExamplesAsCode().on_instance(obj=griffe.Function("add", docstring=docstring))
+    kinds = [section.kind.value for section in docstring.parse("google")]
+    assert kinds == ["text", "examples"]
+
+
+def test_a_picture_without_words_is_an_error() -> None:
+    with pytest.raises(ValueError, match="has no title"):
+        shown(nbformat.v4.new_output("display_data", data={"image/svg+xml": "<svg></svg>"}))
+
+
+@pytest.mark.parametrize(
+    "how", [["--unrun"], pytest.param([], marks=pytest.mark.long)], ids=["unrun", "run"]
+)
+def test_the_whole_site_is_built_without_a_fault(how: list[str], tmp_path: Path) -> None:
+    """The lessons' results are exported by the tests that run the lessons."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tools.site", "--folder", str(tmp_path), *how],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert " 0 faults" in done.stdout

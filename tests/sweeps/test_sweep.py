@@ -1,20 +1,41 @@
-"""Sweeps in this process: rows are those of sessions, and a folder holds each row once."""
+"""Sweeps: rows, summaries, travel, the command, the page."""
 
 from __future__ import annotations
 
+import json
+import math
+import multiprocessing
+import pickle
+import random
+import re
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import explorer
 from explorer import Sampler
+from explorer.cli import main
 from explorer.decoding.trace.trace import from_json
 from explorer.errors import ExplorerError
+from explorer.sweeps.folder import columns
 from explorer.sweeps.grid import SweepGrid
+from explorer.sweeps.report import AT_THE_END, costs_by_part, named_place, summarize
+from explorer.sweeps.worker import packed_setup
+from explorer.tokens.lazy import Free
+from explorer.tokens.machine import TokenMachine
 from tests.decoding.models import hash_model
+from tests.evidence import few
+
+# Sweeps in this process: rows are those of sessions, and a folder holds each row once.
+
 
 PROMPTS = ["a", "bcd", "ef"]
 CONSTRAINTS = {
@@ -227,3 +248,292 @@ def test_chats_are_prompts_and_the_free_text_has_no_validity() -> None:
     rows = {row["prompt_id"]: row for row in done.table.to_pylist()}
     assert rows["c"]["prompt_is_chat"] and not rows["t"]["prompt_is_chat"]
     assert rows["t"]["valid"] is None
+
+
+# The figures of a table, against those computed from the sessions of its rows.
+
+
+SUMMED = {
+    "pair": explorer.regex("[fdnosyen]{2}-[0-9]+"),
+    "never": explorer.literal("z" * 30),
+    "words": explorer.regex("[a-z]+"),
+}
+SUMMED_PROMPTS = ["a", "b", "cd"]
+
+
+@cache
+def done() -> Any:
+    return explorer.sweep(
+        SUMMED_PROMPTS,
+        SUMMED,
+        hash_model(),
+        {"hot": Sampler(1.0)},
+        [0, 1],
+        max_tokens=9,
+    )
+
+
+def sessions(constraint: str) -> list[explorer.Session]:
+    found: list[explorer.Session] = []
+    for prompt in SUMMED_PROMPTS:
+        for seed in (0, 1):
+            made = explorer.Session(
+                hash_model(), SUMMED[constraint], prompt, sampler=Sampler(1.0), seed=seed,
+                max_tokens=9,
+            )  # fmt: skip
+            made.run()
+            found.append(made)
+    return found
+
+
+def lost(session: explorer.Session) -> float:
+    return -sum(math.log(p.distribution.z) for p in session.trace.positions if p.distribution)
+
+
+def test_the_groups_count_what_sessions_count() -> None:
+    summary = summarize(done().table)
+    assert (summary.rows, summary.failed, len(summary.groups)) == (18, 6, 3)
+    groups = {group.constraint: group for group in summary.groups}
+    assert (groups["never"].rows, groups["never"].failed, groups["never"].valid) == (6, 6, 0)
+    assert math.isnan(groups["never"].nats_per_text)
+    for name in ("pair", "words"):
+        made, group = sessions(name), groups[name]
+        assert (group.rows, group.written, group.valid, group.cut) == (6, 6, 6, 0)
+        steps = [step for session in made for step in session.trace.steps]
+        assert group.tokens == len(steps)
+        assert group.interventions == sum(step.intervention for step in steps)
+        assert group.unhelped == sum(
+            not any(step.intervention for step in session.trace.steps) for session in made
+        )
+        assert group.nats == pytest.approx(sum(map(lost, made)))
+    assert summary.errors[0][2] == 6 and "can write no word" in summary.errors[0][1]
+
+
+def test_the_parts_of_a_pattern_cost_what_was_lost_in_them() -> None:
+    """The place of each position is read off its text: two letters, a dash, digits."""
+    table = done().table
+    costs = {cost.constraint: cost for cost in costs_by_part(table)}
+    assert set(costs) == {"pair", "words"}
+    expected: dict[str, float] = {}
+    counts: dict[str, int] = {}
+    for session in sessions("pair"):
+        for position in session.trace.positions:
+            if position.distribution is None:
+                continue
+            length = len(position.data)
+            place = "[fdnosyen]" if length < 2 else "-" if length == 2 else "[0-9]"
+            expected[place] = expected.get(place, 0) - position.distribution.log_z
+            counts[place] = counts.get(place, 0) + position.distribution.intervention
+    found = {part.part.split(" (")[0]: part for part in costs["pair"].parts}
+    assert set(found) == set(expected)
+    for place, nats in expected.items():
+        assert found[place].nats == pytest.approx(nats)
+        assert found[place].interventions == counts[place]
+    assert costs["pair"].covered == pytest.approx(1.0)
+    assert costs["pair"].nats == pytest.approx(sum(expected.values()))
+
+
+def test_a_schema_is_named_by_its_pointers() -> None:
+    schema = explorer.json_schema(
+        {"properties": {"name": {"type": "string"}, "age": {"type": "integer"}}}
+    )
+    assert named_place(schema, b'{"name":"A') == "/properties/name"
+    assert named_place(schema, b'{"name":"A","age":1') == "/properties/age"
+    assert named_place(explorer.choice(["yes", "no"]), b"yes") == AT_THE_END
+    rules = explorer.grammar('root ::= "(" num ")"\nnum ::= [0-9]+')
+    assert named_place(rules, b"(1") == "rule `root` or rule `num`"
+
+
+def test_a_time_that_is_used_up_says_what_it_covers() -> None:
+    for cost in costs_by_part(done().table, seconds=0):
+        assert 0 < cost.covered < 1 and len(cost.parts) == 1
+
+
+def test_a_forged_source_is_left_out() -> None:
+    table = done().table
+    place = table.column_names.index("constraint_source")
+    for forged in ('{"kind": "regex", "pattern": "("}', "{", '{"kind": "nothing"}'):
+        other = table.set_column(place, "constraint_source", [[forged] * table.num_rows])
+        assert costs_by_part(other) == ()
+
+
+# Token machines travel to other processes of the user, without caches, and are the same there.
+
+
+NESTED = {
+    "$defs": {"n": {"type": "object", "properties": {"c": {"items": {"$ref": "#/$defs/n"}}}}},
+    "$ref": "#/$defs/n",
+}
+PERSON = {"properties": {"name": {"type": "string"}, "age": {"type": "integer"}}}
+
+KINDS: dict[str, Callable[[Any], TokenMachine]] = {
+    "closed": lambda v: explorer.compile(explorer.regex("(yes|no), [0-9]{1,3}"), v),
+    "lazy": lambda v: explorer.compile(explorer.regex("[a-z]+( [a-z]+)*"), v, lazy=True),
+    "canonical": lambda v: explorer.compile(explorer.regex("[a-z ]{1,30}").canonical(), v),
+    "grammar": lambda v: explorer.compile(
+        explorer.grammar('root ::= "(" root ")" | "[" root "]" | num\nnum ::= [0-9]+'), v
+    ),
+    "schema": lambda v: explorer.compile(explorer.json_schema(PERSON), v),
+    "nested schema": lambda v: explorer.compile(explorer.json_schema(NESTED), v),
+    "counted tokens": lambda v: explorer.compile(
+        explorer.template("a{x}b", x=explorer.gen(regex="[a-z]+", max_tokens=3)), v
+    ),
+    "free": Free,
+}
+
+
+@cache
+def vocabulary() -> Any:
+    return explorer.load_model("tiny").vocabulary
+
+
+def walk(machine: TokenMachine, seed: int, length: int = 25) -> list[int]:
+    """Tokens of a random walk: short ones often, so that it does not end at once."""
+    draw = random.Random(seed)
+    taken: list[int] = []
+    state = machine.start
+    while len(taken) < length:
+        ids = np.flatnonzero(machine.allowed(state)).tolist()
+        token = draw.choice(ids)
+        following = machine.step(state, token)
+        if following is None or following == explorer.DONE:
+            break
+        taken.append(token)
+        state = following
+    return taken
+
+
+def seen(machine: TokenMachine, tokens: Sequence[int]) -> str:
+    """A digest of all answers that decoding needs along some tokens."""
+    state = machine.start
+    found = sha256()
+    for token in [*tokens, None]:
+        found.update(machine.mask(state).tobytes())
+        found.update(repr((machine.is_final(state), machine.distance_to_end(state))).encode())
+        if token is not None:
+            following = machine.step(state, token)
+            assert following is not None
+            state = following
+    return found.hexdigest()
+
+
+def seen_there(data: bytes, walks: Sequence[Sequence[int]]) -> list[str]:
+    machine = pickle.loads(data)
+    return [seen(machine, tokens) for tokens in walks]
+
+
+@pytest.mark.parametrize("kind", few(KINDS, 5))
+def test_a_machine_is_the_same_on_arrival(kind: str) -> None:
+    machine = KINDS[kind](vocabulary())
+    fresh = pickle.dumps(machine)
+    arrived = pickle.loads(fresh)
+    assert arrived.vocabulary == machine.vocabulary
+    walks = [walk(machine, seed) for seed in range(8)]
+    assert any(walks)
+    for tokens in walks:
+        assert seen(arrived, tokens) == seen(machine, tokens)
+    # What was worked out on the way stays behind; the numbers that states were given go along.
+    used = pickle.dumps(machine)
+    assert len(used) <= len(fresh) + 64 * machine.num_states
+    for tokens in walks:
+        assert seen(pickle.loads(used), tokens) == seen(machine, tokens)
+
+
+@pytest.mark.long
+def test_another_process_sees_the_same_masks() -> None:
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, context) as pool:
+        for kind, make in KINDS.items():
+            machine = make(vocabulary())
+            walks = [walk(machine, seed) for seed in range(3)]
+            there = pool.submit(seen_there, pickle.dumps(machine), walks).result(timeout=120)
+            assert there == [seen(machine, tokens) for tokens in walks], kind
+
+
+def test_the_setup_of_a_sweep_travels_without_machines() -> None:
+    constraint = explorer.json_schema(PERSON)
+    grid = SweepGrid.of("a", constraint, "tiny", explorer.Sampler(0.0), 0)
+    before = len(packed_setup(grid.setup))
+    assert constraint.dfa.num_states > 100  # It is built now, and kept.
+    assert len(packed_setup(grid.setup)) == before < 5_000
+    (there,) = pickle.loads(packed_setup(grid.setup)).constraints
+    assert there.constraint.dfa.num_states == constraint.dfa.num_states
+    assert there.fingerprint == grid.setup.constraints[0].fingerprint
+
+
+# The command line runs a sweep and its report.
+
+
+def test_the_command_runs_a_sweep_and_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "prompts.txt"
+    file.write_text("The capital of France is\n\nThe capital of Italy is\n")
+    folder = tmp_path / "runs"
+    words = ["sweep", str(file), "--into", str(folder), "--choice", " Paris", "--choice", " Rome"]
+    assert main(words) == 0
+    assert "2 of 2 rows, 0 failed" in capsys.readouterr().out
+    assert main([*words, "--temperature", "0", "--temperature", "1", "--seeds", "2"]) == 0
+    assert "8 of 8 rows, 2 of them were there already" in capsys.readouterr().out
+    page = tmp_path / "page.html"
+    assert main(["report", str(folder), "--output", str(page)]) == 0
+    assert "8 of 8 rows are texts" in page.read_text("utf-8")
+    assert str(page) in capsys.readouterr().out
+
+
+def test_the_command_says_that_rows_failed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "prompts.jsonl"
+    chat = [{"role": "user", "content": "hi"}]
+    file.write_text(f"{json.dumps('hi')}\n{json.dumps(chat)}\n")
+    words = ["sweep", str(file), "--into", str(tmp_path / "runs"), "--regex", "[a-z]{30}"]
+    assert main([*words, "--max-tokens", "2"]) == 1
+    assert "2 of 2 rows, 2 failed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["sweep", "no.txt", "--into", "runs"], "No such file"),
+        (["sweep", "bad.jsonl", "--into", "runs"], "line 2 is not JSON"),
+        (["sweep", "one.txt", "--into", "runs", "--dask", "x", "--processes", "1"], "Give one"),
+        (["report", "none"], "holds no rows of a sweep"),
+    ],
+    ids=["missing", "damaged", "two places", "no sweep"],
+)
+def test_what_cannot_run_is_said(
+    words: list[str],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.jsonl").write_text('"a"\n{\n')
+    (tmp_path / "one.txt").write_text("a\n")
+    assert main(words) == 2
+    assert said in capsys.readouterr().err
+
+
+# ``docs/sweeps.md``: its code runs, and its columns are those of the table.
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "sweeps.md").read_text("utf-8")
+
+
+@pytest.mark.long
+def test_the_code_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    block = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[0]
+    names: dict[str, object] = {}
+    exec(compile(block, "docs/sweeps.md", "exec"), names)
+    assert "16 of 16 rows, 0 failed" in str(names["done"])
+    assert (tmp_path / "report.html").stat().st_size > 1_000
+
+
+def test_the_columns_of_the_page_are_those_of_the_table() -> None:
+    section = PAGE.partition("## The columns")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`.*?`) \|", section, re.MULTILINE)
+    named = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    assert sorted(named) == sorted(columns().names)

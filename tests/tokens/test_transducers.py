@@ -27,7 +27,7 @@ from explorer.tokens.words import DONE
 from explorer.vocabulary import TokenTransducer, Vocabulary
 from tests.evidence import examples
 from tests.optional import pynini
-from tests.tokens.test_against_pynini import as_acceptor
+from tests.tokens.test_against_oracles import as_acceptor
 from widgets.toy import ToyModel
 
 TOY = Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for", b"food"], eos_ids=[5])

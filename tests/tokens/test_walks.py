@@ -1,4 +1,4 @@
-"""The walk of the trie says what stepping says, and the faster walks say what it says."""
+"""Walks, words of masks, visited states, and sessions that are rolled back."""
 
 from __future__ import annotations
 
@@ -7,22 +7,31 @@ import random
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import explorer
+from explorer import Constraint, Session, phase, regex
 from explorer.automata.machine import NO_ARC, Dfa
 from explorer.budget import Meter
+from explorer.memo import Kept
 from explorer.tokens.closed_form.assemble import (
     Assembled,
     MonoidTooLarge,
     assemble,
     compose_functions,
 )
+from explorer.tokens.filtered.table import MOST_STATES, visited_whole
+from explorer.tokens.machine import TokenMachine, TokenTable
+from explorer.tokens.token_dfa import TokenDFA, class_words, packed_bytes
 from explorer.tokens.walks.failing import READ, fail_words, run
 from explorer.tokens.walks.rows import compose_rows
 from explorer.tokens.walks.trie import trie_of
 from explorer.tokens.walks.walk import walk_trie
+from explorer.tokens.words import ids, num_words, pack, unpack
 from tests.evidence import examples
 from tests.patterns import patterns, vocabularies
+
+# The walk of the trie says what stepping says, and the faster walks say what it says.
 
 
 def both(dfa: Dfa, vocabulary: explorer.Vocabulary) -> tuple[Assembled, Assembled]:
@@ -117,3 +126,187 @@ def test_a_wrong_walk_would_be_seen() -> None:
     check_walk(dfa, vocabulary, dfa.start)
     with pytest.raises(AssertionError):
         check_walk(dfa, vocabulary, dfa.start, explorer.regex("a|b").dfa)
+
+
+# Packed masks: the layout, and the classes that they are put together from.
+
+
+def bit_by_bit(mask: np.ndarray) -> list[int]:
+    """The layout, written out: bit ``i % 32`` of word ``i // 32``."""
+    words = [0] * num_words(len(mask))
+    for token in range(len(mask)):
+        words[token // 32] |= int(mask[token]) << token % 32
+    return words
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=100))
+@settings(max_examples=examples(80))
+def test_the_layout(bits: list[bool]) -> None:
+    mask = np.array(bits, np.bool_)
+    assert pack(mask).tolist() == bit_by_bit(mask) and pack(mask).dtype == np.uint32
+    assert np.array_equal(unpack(pack(mask), len(mask)), mask)
+    assert ids(pack(mask)).tolist() == np.flatnonzero(mask).tolist()
+
+
+@pytest.mark.parametrize("kind", [np.uint16, np.int32])
+@pytest.mark.parametrize("size", [1, 31, 33, 1000, 5003])
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 1.0])
+def test_classes_are_joined_to_masks(kind: type, size: int, share: float) -> None:
+    draw = np.random.default_rng(size)
+    # Half of the live ids are of class 2, which is then a large one.
+    classes = np.where(draw.random(size) < 0.5, 2, draw.integers(1, 40, size))
+    token_class = np.where(draw.random(size) < share, classes, 0).astype(kind)
+    live = int(np.count_nonzero(token_class))
+    sets = class_words(token_class, 40, live)
+    assert sets.nbytes <= packed_bytes(size, live) + 40 * 16
+    for row in (np.full(40, -1), np.arange(40) - 1, draw.integers(-1, 1, 40)):
+        row[0] = -1
+        for cells in (row.astype(np.int16), row.astype(np.int32)):
+            assert sets.mask(cells).tolist() == bit_by_bit((row != -1)[token_class])
+
+
+def test_a_wrong_class_is_seen() -> None:
+    token_class = np.array([0, 1, 2, 2, 3], np.uint16)
+    sets = class_words(token_class, 4, 4)
+    row = np.array([-1, -1, 5, -1], np.int16)
+    assert unpack(sets.mask(row), 5).tolist() == (row != -1)[token_class].tolist()
+    sets.ids[0], sets.ids[1] = sets.ids[1], sets.ids[0]
+    assert unpack(sets.mask(row), 5).tolist() != (row != -1)[token_class].tolist()
+
+
+def test_masks_of_a_real_machine(sentencepiece_32k: explorer.Vocabulary) -> None:
+    """Every state against the row gathered through the classes, which is the definition."""
+    dfa = explorer.compile(explorer.regex(r'"[^"\\\n]*"|\w+( \w+){0,3}'), sentencepiece_32k)
+    assert dfa.sets is not None and len(dfa.sets.words)  # A large class is among them.
+    for state in range(dfa.num_states):
+        wanted = dfa.class_row(state)[dfa.token_class]
+        assert np.array_equal(dfa.allowed(state), wanted)
+        assert dfa.mask(state).tolist() == pack(wanted).tolist()
+
+
+def test_the_mask_of_a_visited_state_is_kept() -> None:
+    vocab = explorer.Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2])
+    dfa = explorer.compile(explorer.regex("ab"), vocab)
+    assert dfa.mask(0) is dfa.mask(0)
+    with pytest.raises(ValueError, match="read-only"):
+        dfa.mask(0)[0] = 0
+
+
+def test_what_is_kept_has_a_bound() -> None:
+    kept = Kept[int, int](most_bytes=10)
+    for key in range(5):
+        kept.put(key, key, 4)
+        kept.get(0)
+    assert [kept.get(key) for key in range(5)] == [0, None, None, None, 4]
+    kept.put(9, 9, 100)
+    assert kept.get(9) == 9 and kept.get(0) is None
+
+
+def test_the_composition_announces_its_memory(sentencepiece_32k: explorer.Vocabulary) -> None:
+    """Before the first array is made: the functions do not begin, the rows refuse."""
+    constraint = explorer.regex(r"\w{1,40}").within(explorer.Budget())
+    with pytest.raises(explorer.errors.BudgetExceeded, match="state by state") as raised:
+        explorer.compile(constraint, sentencepiece_32k, explorer.Budget(bytes=400_000), lazy=False)
+    assert raised.value.resource == "bytes"
+
+
+# A machine of few texts visited whole: its table is the one that the closed form has.
+
+
+VOCABULARY = explorer.load_model("tiny").vocabulary
+
+FEW = [
+    explorer.choice([" Rome", " Paris", " Paris and Rome"]),
+    explorer.regex("(ab|abc|bc){1,3}"),
+    explorer.regex("[0-9]{1,2}:[0-5][0-9]"),
+]
+
+
+def beside(found: TokenTable, table: TokenDFA) -> int:
+    """Walk both machines together and compare them in every pair of states; how many there are."""
+    waiting, met = [(found.start, table.start)], {(found.start, table.start)}
+    for one, other in waiting:
+        assert found.distance[one] == table.distance[other] == found.distance_to_end(one)
+        assert np.array_equal(found.allowed(one), table.allowed(other))
+        reached = found.table[one][found.token_class] >= 0
+        for token in np.flatnonzero(reached).tolist():
+            target, theirs = found.step(one, token), table.step(other, token)
+            assert target == found.table[one, found.token_class[token]]
+            assert target is not None and theirs is not None
+            pair = target, theirs
+            if pair not in met:
+                met.add(pair)
+                waiting.append(pair)
+    return len(met)
+
+
+@pytest.mark.parametrize("constraint", FEW, ids=str)
+def test_the_table_is_that_of_the_closed_form(constraint: explorer.Constraint) -> None:
+    table = explorer.compile(constraint, VOCABULARY)
+    lazy = explorer.compile(constraint, VOCABULARY, lazy=True)
+    found = visited_whole(lazy)
+    assert found is not None and isinstance(found, TokenTable) and isinstance(table, TokenDFA)
+    assert beside(found, table) == found.num_states >= table.num_states
+    assert np.array_equal(found.char_state >= 0, np.ones(found.num_states, np.bool_))
+
+
+def fewest(machine: TokenMachine, state: int) -> int:
+    """The fewest tokens to the end, by trying every sequence level by level."""
+    level, steps = {state}, 0
+    while True:
+        steps += 1
+        if any(machine.is_final(one) for one in level):
+            return steps
+        level = {
+            after
+            for one in level
+            for token in np.flatnonzero(machine.allowed(one)).tolist()
+            if (after := machine.step(one, token)) is not None
+        }
+
+
+def test_distances_behind_a_filter() -> None:
+    constraint = explorer.choice([" the cat", " 17", "a b"]).canonical()
+    machine = explorer.compile(constraint, VOCABULARY)
+    found = visited_whole(machine)
+    assert found is not None
+    for state in range(found.num_states):
+        assert found.distance[state] == fewest(machine, state)
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        explorer.regex("[a-z]+").canonical(),
+        explorer.regex("[a-z]{8}").canonical(),
+        explorer.grammar('root ::= "(" root ")" | "x"'),
+        explorer.choice([f"{number:05d}" for number in range(0, 99999, 7)]).canonical(),
+    ],
+    ids=["endless", "wide", "grammar", "many"],
+)
+def test_what_is_large_or_endless_is_left(constraint: explorer.Constraint) -> None:
+    machine = explorer.compile(constraint, VOCABULARY)
+    assert visited_whole(machine) is None
+    assert machine.num_states <= MOST_STATES + 1
+
+
+# Rolled back = never went there, for every kind of machine.
+#
+# A speculative decoder goes ahead and comes back. The state that it comes back to must answer as
+# in a machine that nobody ever drove further: masks, steps, ends, distances.
+
+
+TINY = explorer.load_model("tiny")
+
+
+def test_a_session_that_goes_back_never_went_there() -> None:
+    constraint: Constraint = phase("sum", regex("[0-9]{1,4}")) + phase("end", " ok")
+    session = Session(TINY, constraint, "1 + 1 =", seed=3, sampler=explorer.Sampler(1.0))
+    session.run()
+    whole = session.trace
+    for k in range(len(whole)):
+        session.jump(k)
+        fresh = Session(TINY, constraint, "1 + 1 =", seed=3, sampler=explorer.Sampler(1.0))
+        fresh.run(max_tokens=k)
+        assert fresh.ids == session.ids and fresh.phases == session.phases
+        assert (fresh.allowed() == session.allowed()).all()

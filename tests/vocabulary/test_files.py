@@ -1,9 +1,10 @@
-"""Files: which format, which end of text, and what damage is named."""
+"""Files and folders of tokenizers."""
 
 from __future__ import annotations
 
 import base64
 import json
+import pickle
 import struct
 import sys
 from collections.abc import Callable
@@ -23,7 +24,10 @@ from explorer.vocabulary.files import read_path
 from explorer.vocabulary.readers.rank_files import read_ranks
 from explorer.vocabulary.readers.sentencepiece_file import read_sentencepiece
 from explorer.vocabulary.tokenizer.byte_alphabet import CHAR_OF
+from tests.vocabulary.folders import spelled, table, write
 from tests.vocabulary.models import CORPUS, trained
+
+# Files: which format, which end of text, and what damage is named.
 
 
 def small(specials: tuple[str, ...] = ("</s>",)) -> dict[str, Any]:
@@ -34,7 +38,7 @@ def small(specials: tuple[str, ...] = ("</s>",)) -> dict[str, Any]:
     return json.loads(tokenizer.to_str())
 
 
-def write(folder: Path, **files: Any) -> Path:
+def write_of_files(folder: Path, **files: Any) -> Path:
     for name, content in files.items():
         path = folder / name.replace("__", ".")
         if isinstance(content, bytes):
@@ -48,7 +52,7 @@ def write(folder: Path, **files: Any) -> Path:
 
 
 def test_the_argument_wins(tmp_path: Path) -> None:
-    write(
+    write_of_files(
         tmp_path,
         tokenizer__json=small(("</s>", "<x>")),
         generation_config__json={"eos_token_id": 256},
@@ -83,7 +87,7 @@ def test_the_argument_wins(tmp_path: Path) -> None:
 def test_where_the_end_of_text_comes_from(
     tmp_path: Path, files: dict[str, Any], expected: tuple[int, ...]
 ) -> None:
-    write(tmp_path, tokenizer__json=small(("</s>", "<x>")), **files)
+    write_of_files(tmp_path, tokenizer__json=small(("</s>", "<x>")), **files)
     vocab = Vocabulary.from_file(tmp_path)
     assert vocab.eos_ids == expected
     assert Vocabulary.from_file(tmp_path / "tokenizer.json") == vocab
@@ -94,12 +98,12 @@ def test_where_the_end_of_text_comes_from(
 def test_from_tokenizer_reads_the_generation_config_of_its_folder(tmp_path: Path) -> None:
     from transformers import PreTrainedTokenizerFast
 
-    write(tmp_path, tokenizer__json=small(("</s>", "<x>")))
+    write_of_files(tmp_path, tokenizer__json=small(("</s>", "<x>")))
     made = PreTrainedTokenizerFast(
         tokenizer_file=str(tmp_path / "tokenizer.json"), eos_token="</s>"
     )
     made.save_pretrained(tmp_path)
-    write(tmp_path, generation_config__json={"eos_token_id": [256, 257]})
+    write_of_files(tmp_path, generation_config__json={"eos_token_id": [256, 257]})
     loaded = PreTrainedTokenizerFast.from_pretrained(tmp_path)
     assert Vocabulary.from_tokenizer(loaded).eos_ids == (256, 257)
     assert Vocabulary.from_tokenizer(made).eos_ids == (256,)
@@ -107,7 +111,7 @@ def test_from_tokenizer_reads_the_generation_config_of_its_folder(tmp_path: Path
 
 
 def test_no_end_of_text_says_how_to_give_it(tmp_path: Path) -> None:
-    write(
+    write_of_files(
         tmp_path,
         tokenizer__json=small(("<x>",)),
         tokenizer_config__json={"eos_token": "<missing>"},
@@ -122,7 +126,7 @@ def test_flags_of_the_configuration(tmp_path: Path) -> None:
     for token, content in enumerate(("<tool>", "word"), start=257):
         entry = {**declared["added_tokens"][0], "id": token, "content": content, "special": False}
         declared["added_tokens"].append(entry)
-    write(
+    write_of_files(
         tmp_path,
         tokenizer__json=declared,
         tokenizer_config__json={
@@ -150,7 +154,7 @@ def ranks(tokens: list[bytes]) -> bytes:
 
 def test_a_rank_file_may_be_called_tokenizer_model(tmp_path: Path) -> None:
     tokens = [bytes([byte]) for byte in range(256)]
-    write(tmp_path, tokenizer__model=ranks(tokens))
+    write_of_files(tmp_path, tokenizer__model=ranks(tokens))
     vocab = Vocabulary.from_file(tmp_path, eos_ids=[257, 300])
     assert vocab.tokens == (*tokens, *[None] * 45)
     assert any("Not proved" in note for note in vocab.notes)
@@ -178,13 +182,13 @@ def tekken(**changes: Any) -> dict[str, Any]:
 
 
 def test_tekken_ids_follow_the_special_ones(tmp_path: Path) -> None:
-    write(tmp_path, tekken__json=tekken())
+    write_of_files(tmp_path, tekken__json=tekken())
     vocab = Vocabulary.from_file(tmp_path)
     assert vocab.tokens == (None, None, None, *(bytes([byte]) for byte in range(256)))
     assert vocab.eos_ids == (2,)
     assert vocab.encode("a b") == (ord("a") + 3, ord(" ") + 3, ord("b") + 3)
     listed = [{"rank": 0, "token_str": "</s>"}, {"rank": 1, "token_str": "<pad>"}]
-    write(tmp_path, tekken__json=tekken(special_tokens=listed))
+    write_of_files(tmp_path, tekken__json=tekken(special_tokens=listed))
     assert dict(Vocabulary.from_file(tmp_path).special) == {0: "</s>", 1: "<pad>"}
 
 
@@ -282,7 +286,7 @@ def test_sentencepiece_that_rewrites_when_decoding() -> None:
     ],
 )
 def test_damage_beside_is_named(tmp_path: Path, name: str, content: bytes) -> None:
-    write(tmp_path, tokenizer__json=small())
+    write_of_files(tmp_path, tokenizer__json=small())
     (tmp_path / name).write_bytes(content)
     with pytest.raises((DamagedFile, VocabularyError)):
         Vocabulary.from_file(tmp_path)
@@ -293,7 +297,7 @@ def test_nothing_there(tmp_path: Path) -> None:
         Vocabulary.from_file(tmp_path / "missing.json")
     with pytest.raises(VocabularyError, match="holds no tokenizer"):
         Vocabulary.from_file(tmp_path)
-    write(tmp_path, a__tiktoken=b"YQ== 0\n", b__tiktoken=b"YQ== 0\n")
+    write_of_files(tmp_path, a__tiktoken=b"YQ== 0\n", b__tiktoken=b"YQ== 0\n")
     with pytest.raises(VocabularyError, match="several tokenizers"):
         Vocabulary.from_file(tmp_path)
 
@@ -330,7 +334,7 @@ def test_any_file_gives_a_reading_or_our_error(
 
 
 def test_half_a_surrogate_pair_is_no_text(tmp_path: Path) -> None:
-    write(tmp_path, tokenizer__json=small())
+    write_of_files(tmp_path, tokenizer__json=small())
     with pytest.raises(VocabularyError, match="character 1") as caught:
         Vocabulary.from_file(tmp_path).encode("a\ud83d")
     assert caught.value.evidence["offset"] == 1
@@ -349,9 +353,167 @@ def test_an_end_past_the_files_is_taken_in_every_format(tmp_path: Path, kind: st
     }
     for name, files in formats.items():
         (tmp_path / name).mkdir()
-        folder = write(tmp_path / name, **files)
+        folder = write_of_files(tmp_path / name, **files)
         if kind == "configured":
             (folder / "generation_config.json").write_text('{"eos_token_id": 999}')
         vocab = Vocabulary.from_file(folder, eos_ids=[999] if kind == "given" else None)
         assert vocab.eos_ids == (999,) and len(vocab) == 1000 and vocab.tokens[998] is None
         assert any("lies past the" in note for note in vocab.notes), vocab.notes
+
+
+# --- ends of text, added tokens ---------------------------------------------------------------
+
+
+def pieces(folder: Path) -> int:
+    """Write a SentencePiece model; the number of its ids."""
+    (folder / "tokenizer.model").write_bytes(trained())
+    return len(Vocabulary.from_file(folder))
+
+
+def test_added_tokens_json_is_read(tmp_path: Path) -> None:
+    width = pieces(tmp_path)
+    added = {"<|endoftext|>": width + 1, "  tool": width}
+    settings = {"eos_token": "<|endoftext|>"}
+    write(tmp_path, added_tokens__json=added, tokenizer_config__json=settings)
+    vocab = Vocabulary.from_file(tmp_path)
+    assert width + 1 in vocab.eos_ids and vocab.tokens[width:] == (b"  tool", None)
+    # The text token is found by rules that these files do not hold.
+    assert vocab.encode("a") is None
+    assert any("1 added tokens" in note for note in vocab.notes)
+
+
+def test_added_tokens_json_without_a_word_on_what_is_special(tmp_path: Path) -> None:
+    width = pieces(tmp_path)
+    added = {"<|end_of_text|>": width, "<|pad|>": width + 1, "    ": width + 2}
+    write(tmp_path, added_tokens__json=added)
+    vocab = Vocabulary.from_file(tmp_path)
+    assert vocab.tokens[width:] == (None, None, b"    ")
+    assert any("2 tokens of added_tokens.json are spelled like control" in n for n in vocab.notes)
+
+
+def test_a_configured_end_that_is_not_a_token_is_not_replaced_by_a_guess(tmp_path: Path) -> None:
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+    made = Tokenizer(models.BPE(table("</s>", *CHAR_OF), []))
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    write(tmp_path, tokenizer__json=json.loads(made.to_str()))
+    write(tmp_path, tokenizer_config__json={"eos_token": "<|endoftext|>"})
+    with pytest.raises(VocabularyError, match=r"names '<\|endoftext\|>' as the end") as caught:
+        Vocabulary.from_file(tmp_path)
+    assert "eos_ids=" in caught.value.remedy
+    assert Vocabulary.from_file(tmp_path, eos_ids=[0]).eos_ids == (0,)
+    write(tmp_path, config__json={"eos_token_id": 0})
+    vocab = Vocabulary.from_file(tmp_path)
+    assert vocab.eos_ids == (0,) and any("is not a token here" in note for note in vocab.notes)
+
+
+def test_an_added_token_that_contradicts_the_tokenizer(tmp_path: Path) -> None:
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+    made = Tokenizer(models.BPE(table(*CHAR_OF, "</s>"), []))
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    made.add_special_tokens(["</s>"])
+    write(tmp_path, tokenizer__json=json.loads(made.to_str()))
+    settings: dict[str, Any] = {"added_tokens_decoder": {"5": {"content": "<tool>"}}}
+    write(tmp_path, tokenizer_config__json=settings)
+    with pytest.raises(VocabularyError, match="give the id 5 to '<tool>'") as caught:
+        Vocabulary.from_file(tmp_path)
+    assert "added_tokens_decoder" in caught.value.remedy
+    settings = {"added_tokens_decoder": {"5": {"content": CHAR_OF[7]}}}
+    write(tmp_path, tokenizer_config__json=settings)
+    vocab = Vocabulary.from_file(tmp_path)
+    assert vocab.tokens[5] == bytes([5])
+    assert any("have another id in the tokenizer's own file" in note for note in vocab.notes)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ({"<x>": "5"}, "which is not a whole number"),
+        ({"<x>": -5}, "which is not a whole number"),
+        ({"<x>": 5, "<y>": 5}, "both '<x>' and '<y>'"),
+        ([], "no JSON object"),
+    ],
+)
+def test_a_damaged_added_tokens_json(tmp_path: Path, content: Any, said: str) -> None:
+    pieces(tmp_path)
+    write(tmp_path, added_tokens__json=content)
+    with pytest.raises(DamagedFile, match=said):
+        Vocabulary.from_file(tmp_path, eos_ids=[0])
+
+
+# --- messages ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt"])
+def test_a_git_lfs_pointer_is_named(tmp_path: Path, name: str) -> None:
+    pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n"
+    (tmp_path / name).write_bytes(pointer)
+    with pytest.raises(DamagedFile, match=f"{name} is a Git LFS pointer") as caught:
+        Vocabulary.from_file(tmp_path)
+    assert "git lfs pull" in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("start", "said"),
+    [
+        (b"\n<!DOCTYPE html><html>", "web page"),
+        (b"\x1f\x8b\x08", "gzip"),
+        (b"PK\x03\x04", "zip"),
+        (b"GGUF\x03", "GGUF"),
+        (b"# xet version 0", "Xet pointer"),
+    ],
+)
+def test_what_stands_in_for_a_file_is_named(tmp_path: Path, start: bytes, said: str) -> None:
+    (tmp_path / "tokenizer.model").write_bytes(start + b"rest")
+    with pytest.raises(DamagedFile, match=said):
+        Vocabulary.from_file(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ({"version": "bpe-1", "merges": [[116, 101]]}, "it has the fields 'version', 'merges'"),
+        ({"stoi": {"a": 0}, "itos": {"0": "a"}}, "it has the fields 'stoi', 'itos'"),
+        ([1, 2], "neither a tokenizer.json"),
+    ],
+)
+def test_homemade_files_are_named(tmp_path: Path, content: Any, said: str) -> None:
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content), "utf-8")
+    with pytest.raises(UnsupportedTokenizer, match=said) as caught:
+        Vocabulary.from_file(tmp_path)
+    assert caught.value.remedy
+
+
+def test_pickles_are_not_read(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.model").write_bytes(pickle.dumps({"a": 0}))
+    with pytest.raises(DamagedFile, match="is a Python pickle"):
+        Vocabulary.from_file(tmp_path)
+
+
+@pytest.mark.parametrize("decoder", ["none", "BPEDecoder"])
+def test_whole_words_cut_into_pieces_without_a_mark(tmp_path: Path, decoder: str) -> None:
+    """The first example of the library's quick tour, as it lies in many repositories."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    made = Tokenizer(models.BPE(unk_token="[UNK]"))
+    made.pre_tokenizer = pre_tokenizers.Whitespace()
+    made.train_from_iterator(
+        ["the quick brown fox"] * 3, trainers.BpeTrainer(special_tokens=["[UNK]", "[SEP]"])
+    )
+    given: dict[str, Any] = {}
+    if decoder == "none":
+        with pytest.raises(UnsupportedTokenizer, match="none is declared") as caught:
+            Vocabulary.from_tokenizer(made)
+        assert "tokenizers.decoders.Fuse()" in caught.value.remedy
+        given = {"decoder": decoders.Fuse()}
+    else:
+        made.decoder = decoders.BPEDecoder()
+    vocab = Vocabulary.from_tokenizer(made, **given)
+    ids = vocab.encode("the quick fox")
+    assert ids is not None and spelled(vocab, ids) == b"thequickfox"
+    if decoder != "none":
+        assert made.decode(list(ids)) == "thequickfox"
+        assert any("which no piece has" in note for note in vocab.notes)

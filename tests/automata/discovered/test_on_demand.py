@@ -1,7 +1,8 @@
-"""Machines that discover their states, beside the closed form, beside `re`, and by hand."""
+"""Machines that are discovered as they are asked."""
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,15 +14,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import explorer
-from explorer.automata.discovered.discover import QUANTUM, Sets
-from explorer.automata.discovered.discovered import Discovered
+from explorer import any_tokens, literal, regex
+from explorer.alphabet import LETTER, TOKEN_END
+from explorer.automata.discovered.discover import QUANTUM, Sets, discover, discover_limits
+from explorer.automata.discovered.discovered import Discovered, apart
+from explorer.automata.discovered.token_counts import CountingTokens
 from explorer.automata.machine import NO_ARC, ByteMachine
+from explorer.automata.tree.build import build_over_tokens
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
+from explorer.languages.constraint import Constraint
 from explorer.tokens.walks.trie import trie_of
 from tests.automata.discovered.beside import differences
 from tests.evidence import examples
 from tests.patterns import patterns
+
+# Machines that discover their states, beside the closed form, beside `re`, and by hand.
+
 
 COUNTED = [
     "(a{1,12}b){1,12}", "(?:ab?){9,20}", "[^x]{10,}", "(a|b)*a(a|b){10}", "(a?){3,30}b",
@@ -202,3 +211,208 @@ def test_a_walk_of_a_large_vocabulary_goes_on_where_it_paused(
     lazy = explorer.compile(constraint, tekken_131k, lazy=True)
     closed = explorer.compile(constraint, tekken_131k)
     assert np.array_equal(lazy.mask(lazy.start), closed.mask(closed.start))
+
+
+# A machine to ask questions of: it has the same states, and leaves no trace where it came from.
+
+
+MARKED = {"type": "array", "uniqueItems": True, "items": {"type": "string"}}
+OPEN = {"type": "object", "properties": {"a": {"type": "array"}, "b": {"type": "number"}}}
+CASES: dict[str, Constraint] = {
+    "Sets": regex("(a|b)*a(a|b){9}"),
+    "Sets with late parts": explorer.json_schema(OPEN, property_order="any"),
+    "SingleStack": explorer.grammar('root ::= "a" root "b" | "c"'),
+    "ManyStacks": explorer.grammar('root ::= "a" root "a" | "b" root "b" | [ab]', ambiguous=True),
+    "Paired": explorer.grammar('root ::= "a" root "b" | "c"') & regex("(aa)*c(bb)*"),
+    "ItemsOnce": explorer.json_schema(MARKED),
+    "CountingTokens": explorer.template("{x}-", x=explorer.gen(regex="(ab|ba)*", max_tokens=4)),
+    "control tokens": any_tokens(excluding=["<t>"]) + literal("a"),
+}
+
+
+def machine_of(name: str) -> Discovered:
+    tree, meter = CASES[name].source.tree, Meter()
+    counts = name == "CountingTokens"
+    machine = discover_limits(tree, meter) if counts else discover(tree, Budget())
+    assert isinstance(machine, Discovered)
+    return machine
+
+
+def wander(machine: ByteMachine, draw: random.Random, state: int, steps: int) -> list[int]:
+    """The states along a random text; a token may end after each byte."""
+    path = [state]
+    for _ in range(steps):
+        symbols = [*machine.expected(path[-1])]
+        if machine.over_tokens and machine.step(path[-1], TOKEN_END) != NO_ARC:
+            symbols.append(TOKEN_END)
+        if not symbols:
+            break
+        path.append(machine.step(path[-1], draw.choice(symbols)))
+    return path
+
+
+def rows(machine: ByteMachine, states: int) -> list[list[int]]:
+    return [[machine.step(k, byte) for byte in range(256)] for k in range(states)]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_question_leaves_no_trace(name: str) -> None:
+    for seed in range(5):
+        machine, alone, beside = machine_of(name), machine_of(name), machine_of(name)
+        for each in (machine, alone, beside):
+            wander(each, random.Random(seed), each.start, 6)
+        met, read = machine.num_states, [*machine.table.tolist()]
+        asked = apart(machine, Meter())
+        assert asked.start == machine.start and asked.num_states == met
+        draw = random.Random(seed + 100)
+        for state in range(min(met, 8)):
+            wander(asked, draw, state, 12)
+            assert asked.is_accepting(state) == beside.is_accepting(state)
+        assert asked.num_states >= met == alone.num_states
+        assert machine.num_states == met and machine.table.tolist() == read
+        # It goes on as a machine that was never asked.
+        for each in (machine, alone):
+            wander(each, random.Random(seed + 1), each.start, 10)
+        assert machine.num_states == alone.num_states
+        assert rows(machine, min(met, 8)) == rows(alone, min(met, 8))
+        # What both had met before has the same rows, up to the numbers of what each met since.
+        known = [[to for to in row if to < met] for row in rows(asked, min(met, 8))]
+        assert known == [[to for to in row if to < met] for row in rows(machine, min(met, 8))]
+
+
+def test_its_budget_is_its_own() -> None:
+    machine = machine_of("Sets")
+    met = machine.num_states
+    asked = apart(machine, Meter(Budget(states=5)))
+    with pytest.raises(BudgetExceeded):
+        rows(asked, 8)
+    assert machine.num_states == met
+    assert rows(machine, 8)
+
+
+def test_a_closed_machine_is_itself() -> None:
+    closed = regex("ab*").dfa
+    assert apart(closed, Meter()) is closed
+
+
+# Limits on tokens that are counted while a text is read, beside the machine written out.
+
+
+WORDS = [b"ab", b"abab", b'"', b"ax", b"a-", b"aa-1", "ä".encode(), b"ba", b"-x"]
+FEW = explorer.Vocabulary.from_bytes([b"a", b"b", b"x", b"1", b"-", *WORDS], eos_ids=[14])
+"""Not every byte is a token: whether a text can be finished is searched for."""
+ALL = explorer.Vocabulary.from_bytes([*(bytes([k]) for k in range(256)), *WORDS], eos_ids=[265])
+
+gen, many, template = explorer.gen, explorer.many, explorer.template
+SHAPES = {
+    "turn": template(
+        "{x}-{y}", x=gen(regex="[ab]{1,6}", max_tokens=2), y=gen(regex="(a|1)*", max_tokens=1)
+    ),
+    "touching": template(
+        "a{x}{y}b", x=gen(regex="[aä]*", max_tokens=2), y=gen(regex="[äb]+", max_tokens=2)
+    ),
+    "stop": template('"{x}"', x=gen(stop='"', max_tokens=3)),
+    "some": template("{x}x", x=many(gen(regex="a*b", max_tokens=2), 1, 3, separator="-")),
+    "any": template("{x}x", x=many(gen(regex="ab?", max_tokens=1), 0, None)),
+    "choice": (template("{x}", x=gen(regex="a+b", max_tokens=1)) | explorer.choice(["x-", "abab"]))
+    + explorer.literal("-"),
+    "optional": template("{x}-", x=gen(regex="(ab)*", max_tokens=4)).optional(),
+    "long": template("{x}-", x=gen(regex="(ab|ba){4}", max_tokens=3)),
+}
+
+
+@pytest.mark.parametrize("vocabulary", [FEW, ALL], ids=["few bytes", "all bytes"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_masks_are_those_of_the_table(shape: str, vocabulary: explorer.Vocabulary) -> None:
+    table = explorer.compile(SHAPES[shape], vocabulary, lazy=False)
+    lazy = explorer.compile(SHAPES[shape], vocabulary, lazy=True)
+    assert lazy.report.byte_machine == "discovered" and lazy.report.warnings == ()
+    pairs = {(table.start, lazy.start)}
+    waiting = [*pairs]
+    while waiting:
+        here, there = waiting.pop()
+        allowed = table.allowed(here)
+        assert np.array_equal(allowed, lazy.allowed(there))
+        for token in np.flatnonzero(allowed).tolist():
+            after, met = table.step(here, token), lazy.step(there, token)
+            assert after is not None and met is not None and (after < 0) == (met < 0)
+            if after >= 0 and (after, met) not in pairs and len(pairs) < 400:
+                pairs.add((after, met))
+                waiting.append((after, met))
+
+
+_PART = st.builds(
+    lambda pattern, most: gen(regex=pattern, max_tokens=most),
+    st.sampled_from(["a*", "[ab]{1,3}", "ab|b", "a+b?", "(ba)*", "ä?b"]), st.integers(1, 3),
+)  # fmt: skip
+_TREE = st.recursive(
+    st.one_of(_PART, st.sampled_from(["a", "b", "ab", "-"]).map(explorer.literal)),
+    lambda inner: st.one_of(
+        st.builds(lambda a, b: a + b, inner, inner), st.builds(lambda a, b: a | b, inner, inner),
+        inner.map(lambda a: a.star()), inner.map(lambda a: a.optional()),
+    ),
+    max_leaves=5,
+)  # fmt: skip
+
+
+@given(_TREE)
+@settings(max_examples=examples(25))
+def test_it_reads_what_is_written_out(constraint: explorer.Constraint) -> None:
+    if not constraint.over_tokens:
+        return
+    closed = build_over_tokens(constraint.source.tree, Meter())
+    found = discover_limits(constraint.source.tree, Meter())
+    assert isinstance(found, Discovered) and isinstance(found.kind, CountingTokens)
+    pairs = {(closed.start, found.start)}
+    waiting = [*pairs]
+    while waiting:
+        here, there = waiting.pop()
+        assert closed.is_accepting(here) == found.is_accepting(there)
+        for symbol in [*b'ab-x"', *"ä".encode(), TOKEN_END, LETTER]:
+            pair = closed.step(here, symbol), found.step(there, symbol)
+            assert (pair[0] == NO_ARC) == (pair[1] == NO_ARC)
+            if pair[0] != NO_ARC and pair not in pairs and len(pairs) < 2_000:
+                pairs.add(pair)
+                waiting.append(pair)
+
+
+def test_a_large_part_with_many_tokens_begins_at_once() -> None:
+    """Written out, it has over a million states before it is minimal."""
+    text = {"type": "string"}
+    schema = {
+        "type": "object", "properties": {"name": text, "tags": {"type": "array", "items": text}},
+        "required": ["name", "tags"],
+    }  # fmt: skip
+    constraint = template("x {a}.", a=gen(json_schema=schema, max_tokens=60))
+    machine = explorer.compile(constraint, ALL, Budget(states=20_000), lazy=True)
+    state: int | None = machine.start
+    for byte in b'x {"name":"':
+        assert state is not None
+        state = machine.step(state, byte)
+    for _ in range(60 - len('{"name":"')):  # What the limit leaves, if nothing else must follow.
+        assert state is not None
+        if not machine.allowed(state)[ord("b")]:
+            break
+        state = machine.step(state, ord("b"))
+    assert state is not None
+    rest = b'","tags":[]}'
+    assert machine.allowed(state)[rest[0]] and not machine.allowed(state)[ord("b")]
+    for byte in rest + b".":
+        state = machine.step(state, byte)
+        assert state is not None
+    assert machine.is_final(state)
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        explorer.regex("a(?P<TEXT_TOKEN>)b"),
+        gen(regex="[ab]*", max_tokens=2) & explorer.regex("a*"),
+    ],
+    ids=["terminal", "intersection"],
+)
+def test_what_is_written_out_all_the_same_says_so(constraint: explorer.Constraint) -> None:
+    report = explorer.compile(constraint, FEW, lazy=True).report
+    assert report.byte_machine == "closed"
+    assert "written out as a whole, though lazy=True" in report.warnings[0]
+    assert explorer.compile(constraint, FEW, lazy=False).report.warnings == ()

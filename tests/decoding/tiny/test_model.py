@@ -1,20 +1,30 @@
-"""The shipped weights: they load, they show what the card says, and the card is theirs."""
+"""The models that ship: their corpus, tokenizer and weights."""
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import math
+import random
+import re
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, GenerationConfig
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
+import explorer
+from explorer.decoding.models.embedded import EMBEDDED
 from explorer.decoding.models.tiny import FOLDER
-from models import facts
+from models import corpus, exchanges, facts, records
 from models.card import card_tables
 from models.corpus import DOCUMENTS, fingerprint, stream
+from models.documents import SPECIAL_TOKENS, Exchange, chat
 from models.evaluate import (
     CAPITALISED,
     CARD,
@@ -24,25 +34,24 @@ from models.evaluate import (
     LOWER_CASE,
     PARIS_PROMPT,
     SECTIONS,
+    SP_SECTIONS,
     TRAPS,
     chatter_share,
     document_ids,
     held_out,
     is_json,
     json_shares,
+    spaces_table,
     wilson,
 )
+from models.kinds import KINDS
 from models.probe import ENDS, Probe
-from models.train import (
-    IGNORED,
-    ROW,
-    Recipe,
-    Trainer,
-    mean_loss,
-    new_model,
-    pack,
-    prepare,
-)
+from models.train import IGNORED, ROW, Recipe, Trainer, mean_loss, new_model, pack, prepare
+from models.train_sentencepiece import BYTES, SPECIALS, train_sentencepiece
+from models.train_tokenizer import VOCABULARY_SIZE, save_tokenizer, train_tokenizer
+
+# The shipped weights: they load, they show what the card says, and the card is theirs.
+
 
 TABLES = card_tables(CARD.read_text(encoding="utf-8"))
 
@@ -221,3 +230,245 @@ def test_training_again_gives_the_same_losses() -> None:
     for line in lines:
         step, loss, _ = line.split(",")
         assert trainer.step() == pytest.approx(float(loss), abs=2e-3), f"step {step}"
+
+
+# The second embedded model: its tokenizer, its card, and the pitfall of the lone space.
+
+
+KIND = KINDS["tiny-sp"]
+SHIPPED = Tokenizer.from_file(str(KIND.folder / "tokenizer.json"))
+TABLES_OF_SECOND_MODEL = card_tables((KIND.folder / "MODEL_CARD.md").read_text(encoding="utf-8"))
+TEXTS = st.text(st.characters(exclude_characters="<|>", exclude_categories=["Cs"]))
+
+
+@pytest.fixture(scope="module")
+def probe_of_second_model() -> Iterator[Probe]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield Probe(KIND)
+    torch.set_num_threads(threads)
+
+
+@given(TEXTS)
+def test_every_text_comes_back(text: str) -> None:
+    # A "▁" of the text's own is read as a space, as by every tokenizer of this form.
+    ids = SHIPPED.encode(text).ids
+    assert SHIPPED.decode(ids) == text.replace("▁", " ")
+    assert ids[0] == KIND.start and 0 not in ids
+
+
+def test_pieces_and_bytes() -> None:
+    def pieces(text: str) -> list[str]:
+        return SHIPPED.encode(text, add_special_tokens=False).tokens
+
+    names = [SHIPPED.id_to_token(i) for i in range(len(SPECIALS) + len(BYTES))]
+    assert names == [*SPECIALS, *BYTES]
+    assert pieces("In 17") == ["▁In", "▁", "1", "7"]
+    assert pieces("ü") == ["▁", "ü"]
+    assert pieces("水") == ["▁", "<0xE6>", "<0xB0>", "<0xB4>"]
+    assert pieces("seventeen") == ["▁seventeen"]
+
+
+def test_training_of_the_tokenizer_is_repeatable() -> None:
+    from models.corpus import stream
+
+    texts = [made.text for made in stream(5, 3000, KIND.mix)]
+    first, second = (train_sentencepiece(texts, 1000) for _ in range(2))
+    assert first.to_str() == second.to_str() and first.get_vocab_size() == 1000
+    with pytest.raises(ValueError, match="give more texts"):
+        train_sentencepiece(["one", "two"], 1000)
+
+
+def test_it_is_loaded_by_its_name() -> None:
+    assert set(EMBEDDED) == set(KINDS)
+    lm = explorer.load_model("tiny-sp")
+    assert lm is explorer.load_model("tiny-sp") and lm.name == "tiny-sp"
+    assert (KIND.folder / "model.safetensors").stat().st_size < 8_000_000
+    assert lm.vocabulary.eos_ids == (KIND.end, KIND.turn)
+    assert lm.width > len(lm.tokenizer)
+    assert lm.vocabulary.tokens[lm.encode_prompt("In")[-1]] == b" In"
+    session = explorer.Session(lm, explorer.choice([" Paris", " Rome"]), PARIS_PROMPT)
+    assert session.run().text == " Paris"
+
+
+def test_the_card_is_of_these_weights(probe_of_second_model: Probe) -> None:
+    assert set(TABLES_OF_SECOND_MODEL) == set(SP_SECTIONS)
+    printed = float(next(row for row in TABLES_OF_SECOND_MODEL["perplexity"] if row[0] == "all")[3])
+    nats, tokens = probe_of_second_model.log_loss(
+        document_ids(probe_of_second_model, held_out(150, kind=KIND))
+    )
+    assert math.exp(nats / tokens) == pytest.approx(printed, rel=0.15)
+    (text, share), *_ = probe_of_second_model.top(PARIS_PROMPT)
+    assert text == " Paris" and share > 0.5
+
+
+def test_a_lone_space_spoils_the_word(probe_of_second_model: Probe) -> None:
+    rows = spaces_table(probe_of_second_model)[1:]
+    for row, known in zip(rows, TABLES_OF_SECOND_MODEL["spaces"], strict=True):
+        assert number(row[1].lstrip("-")) == pytest.approx(number(known[1].lstrip("-")), abs=0.02)
+    fused, whole, parts, digits = (-number(row[1].lstrip("-")) for row in rows)
+    # The fused word is written as a word; after the lone space it is not, and digits are likelier.
+    assert digits > fused > whole + 3 and fused > parts + 3
+
+
+# The corpus: the same for the same seed, true to its tables, split by combinations.
+
+
+# Of the first 2,000 documents of seed 0. A change of any template or table changes it; then the
+# shipped model is no longer the one that the corpus gives, and must be trained again.
+FINGERPRINT = "c5a5782322b6667c1d44a908a57434ea89adaedf28315fcf81e596f7a7c93fbd"
+
+
+def test_fingerprint_of_the_shipped_corpus() -> None:
+    assert corpus.fingerprint(corpus.stream(0, 2000)) == FINGERPRINT
+
+
+def test_another_seed_gives_another_corpus() -> None:
+    texts = {made.text for made in corpus.stream(0, 500)}
+    others = {made.text for made in corpus.stream(1, 500)}
+    # Short facts come in both; most documents do not.
+    assert len(texts & others) < 100
+
+
+def test_a_document_depends_on_its_number_alone() -> None:
+    in_order = list(corpus.stream(3, 50))
+    shuffled = list(range(50))
+    random.Random(0).shuffle(shuffled)
+    assert {i: corpus.document(3, i) for i in shuffled} == dict(enumerate(in_order))
+
+
+def test_the_split_holds_out_whole_keys() -> None:
+    documents = list(corpus.stream(0, 20_000))
+    kept, held_out = corpus.split(documents)
+    assert len(kept) + len(held_out) == len(documents)
+    assert not {made.key for made in kept} & {made.key for made in held_out}
+    assert 0.02 < len(held_out) / len(documents) < 0.06
+
+
+def test_every_capital_is_in_training() -> None:
+    kept, _ = corpus.split(corpus.stream(0, 20_000))
+    capitals = "\n".join(made.text for made in kept if made.kind == "capital")
+    for country in facts.COUNTRIES:
+        assert re.search(rf"{country.name}\b.*\s{country.capital}\b", capitals), country.name
+    assert not any(map(corpus.is_held_out, corpus.LESSON_KEYS))
+
+
+def test_the_command_writes_the_stream(capsys: pytest.CaptureFixture[str]) -> None:
+    assert corpus.main(["--documents", "3", "--seed", "4"]) == 0
+    printed = capsys.readouterr().out
+    assert [made.text in printed for made in corpus.stream(4, 3)] == [True] * 3
+    assert printed.count("<|endoftext|>") == 3
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_a_malformed_record_is_never_json(seed: int) -> None:
+    rng = random.Random(seed)
+    make = rng.choice((records.character, records.product, records.person, records.event))
+    text = records.dumped(rng, make(rng))
+    assert is_json(text)
+    assert not is_json(records.malformed(rng, text))
+
+
+def test_the_share_of_malformed_answers() -> None:
+    answers = [
+        made.answer
+        for made in (records.json_request(random.Random(seed)) for seed in range(4000))
+        if isinstance(made, Exchange)
+    ]
+    share = sum(not is_json(answer) for answer in answers) / len(answers)
+    assert abs(share - records.MALFORMED) < 0.03
+
+
+def test_arithmetic_is_right() -> None:
+    signs = {"+": int.__add__, "-": int.__sub__, "*": int.__mul__}
+    words = {facts.in_words(number): number for number in range(101)}
+    assert len(words) == 101
+    for seed in range(500):
+        made = exchanges.arithmetic(random.Random(seed))
+        _, sign, a, b = made.key.split("/")
+        expected = signs[sign](int(a), int(b))
+        if made.answer.startswith("{"):
+            found = int(made.answer.rstrip("}").split()[-1])
+        else:
+            first = made.answer.split(".")[0].lower()
+            found = words[first] if first in words else int(first)
+        assert found == expected, made
+
+
+def test_dates_and_addresses_exist() -> None:
+    seen = 0
+    for seed in range(1000):
+        rng = random.Random(seed)
+        date.fromisoformat(records.iso_date(rng))
+        ipaddress.IPv4Address(records.ipv4(rng))
+        made = exchanges.calendar(random.Random(seed))
+        if made.key.startswith("date/0"):
+            iso = re.search(r"\d{4}-\d\d-\d\d", made.answer)
+            written_out = re.search(r"(\d+) (\w+) (\d{4})", made.question)
+            assert iso and written_out
+            day, month, year = written_out.groups()
+            number = facts.MONTHS.index(month) + 1
+            assert date.fromisoformat(iso[0]) == date(int(year), number, int(day))
+            seen += 1
+    assert seen > 300
+
+
+# The tokenizer: nothing is lost, punctuation merges, marks are added once.
+
+
+SHIPPED_OF_TOKENIZER = Tokenizer.from_file(str(FOLDER / "tokenizer.json"))
+AUTO = AutoTokenizer.from_pretrained(FOLDER, local_files_only=True)
+
+# Characters that the specials are made of are left out: their text is not text for a tokenizer.
+
+
+@given(TEXTS)
+def test_every_text_comes_back_in_tokenizer(text: str) -> None:
+    ids = SHIPPED_OF_TOKENIZER.encode(text).ids
+    assert SHIPPED_OF_TOKENIZER.decode(ids) == text
+    assert ids[0] == 0 and 0 not in ids[1:]
+
+
+def test_sizes_and_specials() -> None:
+    assert len(AUTO) == VOCABULARY_SIZE
+    assert [SHIPPED_OF_TOKENIZER.id_to_token(i) for i in range(5)] == list(SPECIAL_TOKENS)
+    assert set(SPECIAL_TOKENS) <= set(AUTO.all_special_tokens)
+    assert (AUTO.bos_token_id, AUTO.eos_token_id, AUTO.unk_token) == (0, 1, None)
+
+
+def test_all_bytes_are_tokens() -> None:
+    single = [token for token in SHIPPED_OF_TOKENIZER.get_vocab() if len(token) == 1]
+    assert len(single) == 256
+
+
+@pytest.mark.parametrize(
+    "text", ['":', '",', '"}', '."', '": "', '", "', '": ["', '")', '{"', " Paris", "Paris", " New"]
+)
+def test_merged_tokens(text: str) -> None:
+    assert len(SHIPPED_OF_TOKENIZER.encode(text, add_special_tokens=False).ids) == 1
+
+
+def test_tokens_cross_syntax() -> None:
+    tokens = [AUTO.decode([i]) for i in SHIPPED_OF_TOKENIZER.encode('foo(x="bar")').ids[1:]]
+    assert tokens == ["foo", "(x", '="', "bar", '")']
+
+
+def test_chat_template_is_the_form_of_the_corpus() -> None:
+    messages = [
+        {"role": "user", "content": "What colour is snow?"},
+        {"role": "assistant", "content": "White."},
+    ]
+    exchange = Exchange("colour", "k", messages[0]["content"], messages[1]["content"])
+    assert AUTO.apply_chat_template(messages, tokenize=False) == SPECIAL_TOKENS[0] + chat(exchange)
+    prompt = AUTO.apply_chat_template(
+        messages[:1], tokenize=True, add_generation_prompt=True, return_dict=False
+    )
+    assert prompt.count(0) == 1 and prompt[-1] == SPECIAL_TOKENS.index("<|assistant|>")
+
+
+def test_training_is_repeatable(tmp_path: Path) -> None:
+    texts = [made.text for made in stream(5, 3000)]
+    first, second = train_tokenizer(texts, 1000), train_tokenizer(texts, 1000)
+    assert first.to_str() == second.to_str()
+    save_tokenizer(first, tmp_path, max_length=ROW)
+    assert len(AutoTokenizer.from_pretrained(tmp_path, local_files_only=True)) == 1000

@@ -1,23 +1,38 @@
-"""Phases: the texts stay those of the constraints, and every part of a text has its name.
-
-The oracle for the borders is Python's `re`: each phase becomes a greedy group of a pattern, control
-tokens characters of a private area.
-"""
+"""Phases: marks, slips, and control tokens."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
 
 import explorer
-from explorer import Constraint, Vocabulary, any_text, choice, many, phase, phases, regex, token
+from explorer import (
+    Constraint,
+    Session,
+    Vocabulary,
+    any_text,
+    choice,
+    many,
+    phase,
+    phases,
+    regex,
+    token,
+)
 from explorer.alphabet import between_letters
-from explorer.errors import ConstraintError
+from explorer.errors import ConstraintError, ExplorerError
 from explorer.languages.constraint import literal
 from explorer.languages.phases.followed import PhasePart, phase_net
+
+# Phases: the texts stay those of the constraints, and every part of a text has its name.
+#
+# The oracle for the borders is Python's `re`: each phase becomes a greedy group of a pattern,
+# control tokens characters of a private area.
+
 
 NAMES = {3: "<think>", 4: "</think>", 5: "<tool>", 6: "</s>"}
 TOKENS = (b"a", b"b", b"ab", None, None, None, None)
@@ -164,3 +179,94 @@ def test_an_empty_phase_has_no_text() -> None:
 def test_a_role_that_is_no_text_is_refused_by_name(role: object) -> None:
     with pytest.raises(ConstraintError, match=r"^role is "):
         phase("a", regex("a"), role=role)  # pyright: ignore[reportArgumentType]
+
+
+# The bytes that mark control tokens are the machine's own: no text that a user reads has them.
+
+
+VOCABULARY = Vocabulary(
+    (b"a", b"b", b"<", None, None, None), (5,),
+    special={3: "<think>", 4: "</think>", 5: "<end>"},
+)  # fmt: skip
+CONSTRAINTS: dict[str, Constraint] = {
+    "by name": token("<think>") + any_text() + token("</think>") + regex("b+"),
+    "by id": token(3).star() + "b",
+    "any but one": explorer.any_tokens(excluding=["<think>"]),
+    "phases": phase("think", any_text(), begin=token("<think>"), end=token("</think>")) + "b",
+    "grammar": explorer.grammar('start: <think> "a" </think> start | "b"', "lark"),
+    "structural tag": explorer.structural_tag(
+        {"type": "tag", "begin": "<think>", "content": {"type": "any_text"}, "end": "</think>"},
+        control_tokens=["<think>", "</think>"],
+    ),
+}
+MARKS = ("\\xf8", "\\xf9", "F8>", "F9>", "\xf8", "\xf9", "\ufffd")
+
+
+def texts(constraint: Constraint, *, lazy: bool) -> Iterator[str]:
+    """The texts that a user reads of a constraint, of its machine and of some runs."""
+    yield from (str(constraint), repr(constraint), *constraint.examples(4))
+    yield from (*constraint.source.warnings(), *constraint.source.decisions())
+    for ids in ([3, 0, 4, 1], [0], [3, 3], [4, 1, 3], [3, 0, 4, 1, 1, 3], []):
+        try:
+            yield repr(constraint.parse(VOCABULARY.written(ids)))
+        except ExplorerError as error:
+            yield str(error)
+        yield str(explorer.explain_text(constraint, VOCABULARY.written(ids)))
+    machine = explorer.compile(constraint, VOCABULARY, lazy=lazy)
+    states, seen = [machine.start], {machine.start}
+    for state in states:  # The list grows while it is read.
+        for each in range(len(VOCABULARY)):
+            why = explorer.explain(machine, state, each)
+            yield from (str(why), why.message, str(why.to_dict()["text"]))
+            after = machine.step(state, each)
+            if after is not None and after not in seen and len(seen) < 6 and each != 5:
+                seen.add(after)
+                states.append(after)
+    yield from (repr(machine), str(machine))
+
+
+@pytest.mark.parametrize(
+    ("name", "lazy"),
+    [(name, lazy) for name in CONSTRAINTS for lazy in (True, False) if lazy or name != "grammar"],
+)
+def test_no_text_has_the_marks_of_control_tokens(name: str, lazy: bool) -> None:
+    for text in texts(CONSTRAINTS[name], lazy=lazy):
+        assert not any(mark in text for mark in MARKS), text
+
+
+# Slips of the pen around phases: each error names its spot, the reason, and what to write.
+
+
+NAMES_OF_SLIPS = {2: "<tool>", 3: "<think>", 4: "</think>", 5: "<end>"}
+PIECES = (b"a", b"<", None, None, None, None, *(bytes([each]) for each in b"thinkol>/"))
+VOCABULARY_OF_SLIPS = Vocabulary(PIECES, (5,), special=NAMES_OF_SLIPS)
+THOUGHT = explorer.token("<think>") + explorer.any_text() + explorer.token("</think>") + "a"
+CALL: dict[str, Any] = {
+    "type": "tag", "begin": "<tool>", "content": {"type": "regex", "pattern": "a+"},
+    "end": "</think>",
+}  # fmt: skip
+
+
+def begun(*ids: int) -> Session:
+    return Session.from_ids(VOCABULARY_OF_SLIPS, THOUGHT, ids)
+
+
+# Control tokens by name.
+
+
+def test_a_vocabulary_stands_for_the_control_tokens_that_a_tag_has() -> None:
+    by_vocabulary = explorer.structural_tag(CALL, control_tokens=VOCABULARY_OF_SLIPS)
+    assert not explorer.compile(by_vocabulary, VOCABULARY_OF_SLIPS).report.warnings
+    by_name = explorer.structural_tag(CALL, control_tokens=["<tool>", "</think>"])
+    assert by_vocabulary.source.control_tokens == by_name.source.control_tokens
+    for text in (VOCABULARY_OF_SLIPS.written([2, 0, 4]), b"<tool>a</think>"):
+        assert by_vocabulary.accepts(text) == by_name.accepts(text)
+
+
+@pytest.mark.parametrize(("before", "name", "token"), [((), "<think>", 3), ((3,), "</think>", 4)])
+def test_step_and_explain_mean_the_same_token_by_a_spelling(
+    before: tuple[int, ...], name: str, token: int
+) -> None:
+    assert begun(*before).step(name).token == token
+    why = begun(*before).explain(name)
+    assert why.token == token and why.allowed

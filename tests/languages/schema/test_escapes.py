@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import explorer
-from explorer.errors import ConstraintError
 from tests.evidence import examples
 
 TEXT = 'aé€😀\U0010fffd\n\x01/"\\'
@@ -122,13 +121,6 @@ def test_a_stack_reads_them_too() -> None:
         assert not constraint.accepts(r'{"\u00e8":{}}')
 
 
-def test_the_choice_is_kept_and_checked() -> None:
-    constraint = explorer.json_schema(NAMES, escapes="any")
-    assert "escapes" in constraint.source.fields()
-    with pytest.raises(ConstraintError, match="escapes is 'all'"):
-        explorer.json_schema(NAMES, escapes="all")  # type: ignore[arg-type]
-
-
 LONG = "b" * 30
 SHORT_TEXTS = ["".join(each) for count in range(4) for each in product("abc", repeat=count)]
 CONTINUED = [*SHORT_TEXTS, *(each + LONG for each in SHORT_TEXTS[:5])]
@@ -205,8 +197,3 @@ def test_a_slash_is_escaped_by_the_same_rule(schema: Any, written: Any, value: A
         open_end = all(validator.is_valid(value(begin + more)) for more in [*CONTINUED, "/"])
         assert free.accepts(literal) == (valid and open_end), literal
         assert every.accepts(literal) == valid, literal
-
-
-def test_the_default_takes_escapes_in_free_strings_only() -> None:
-    assert explorer.json_schema({"type": "string"}).accepts(r'"\u0061"')
-    assert not explorer.json_schema({"const": "a"}).accepts(r'"\u0061"')

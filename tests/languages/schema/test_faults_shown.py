@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 import explorer
-from explorer.errors import ConstraintError, RegexError, UnsupportedSchema
+from explorer.errors import UnsupportedSchema
 
 BYTES = explorer.Vocabulary.from_bytes([bytes([k]) for k in range(256)], eos_ids=[256])
 
@@ -27,17 +25,3 @@ def test_a_fault_is_shown_at_every_level(levels: int, lines: bool, lazy: bool | 
     start, end = error.evidence["start"], error.evidence["end"]
     assert schema[start:end].startswith('"type"')  # type: ignore[misc]
     assert "^^^^^^" in error.message
-
-
-def test_an_argument_that_is_a_pattern_is_named() -> None:
-    calls: dict[str, Callable[[str], object]] = {
-        "whitespace_pattern": lambda given: explorer.json_schema({}, whitespace_pattern=given),
-        "stop_regex": lambda given: explorer.gen(stop_regex=given),
-        "regex": lambda given: explorer.gen(regex=given),
-    }
-    for name, call in calls.items():
-        with pytest.raises(RegexError, match=f"{name}: this parenthesis is not closed") as caught:
-            call("(")
-        assert (caught.value.start, caught.value.end) == (0, 1)
-        with pytest.raises(ConstraintError, match=f'Write {name}="'):
-            call(3)  # type: ignore[arg-type]

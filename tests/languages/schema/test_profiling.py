@@ -37,13 +37,6 @@ def test_each_subschema_has_the_size_of_its_machine() -> None:
     assert all(row.arcs >= row.states - 1 for row in rows.values())
 
 
-def test_it_prints_as_a_table_the_largest_first() -> None:
-    lines = str(explorer.profile(SCHEMA)).splitlines()
-    assert lines[0].split() == ["states", "arcs", "ms", "subschema"]
-    assert lines[1].endswith("the whole schema")
-    assert any(line.endswith("/properties/b  (same as /properties/a)") for line in lines)
-
-
 def test_the_treemap_is_a_plotly_figure() -> None:
     figure: Any = graph.Figure(explorer.profile(SCHEMA).figure())
     (treemap,) = figure.data

@@ -14,11 +14,9 @@ from jsonschema import Draft202012Validator
 import explorer
 from explorer.automata.construction import operations
 from explorer.automata.stacks.single import SingleStack
-from explorer.automata.words import accepts
 from explorer.budget import Budget, Meter
-from explorer.errors import ConstraintError, NotRegular
+from explorer.errors import NotRegular
 from explorer.languages.schema.source import JsonSchema
-from explorer.languages.sources.registry import read
 from tests.evidence import examples
 
 SCHEMAS: dict[str, Any] = {
@@ -192,15 +190,6 @@ def test_one_stack_is_followed_where_there_is_one() -> None:
     assert [name for name, single in found.items() if not single] == ["two stacks"]
 
 
-def test_white_space_is_the_callers() -> None:
-    machine = constraint("tree", "any", "flexible").machine
-    assert isinstance(machine.stacks, SingleStack)
-    assert accepts(machine, b' { "left" : { "value" : 1 } , "value" : 2 } \n')
-    compact = constraint("tree").machine
-    assert accepts(compact, b'{"value":2,"left":{"value":1}}')
-    assert not accepts(compact, b'{"value":2,"left": {"value":1}}')
-
-
 COMPARED: dict[str, tuple[Any, list[Any]]] = {
     "another value under not": (
         {"type": "object", "properties": {"in": {"$ref": "#"}}, "additionalProperties": False,
@@ -222,11 +211,6 @@ def test_values_that_recurse_may_be_compared(name: str) -> None:
     valid = Draft202012Validator(schema)
     assert [machine.accepts(json.dumps(each)) for each in values] == [*map(valid.is_valid, values)]
     assert {*map(valid.is_valid, values)} == {True, False}
-
-
-def test_pretty_is_refused_with_the_reason() -> None:
-    with pytest.raises(ConstraintError, match="indented by its depth"):
-        explorer.json_schema(SCHEMAS["tree"], recursion="stack", whitespace="pretty")
 
 
 def test_a_schema_without_recursion_stays_finite() -> None:
@@ -288,39 +272,6 @@ def test_many_members_in_any_order_are_unrolled() -> None:
     found = explorer.json_schema(schema, property_order="any")
     assert found.machine.stacks is None and found.accepts('{"m8":1,"in":{"m3":1,"m0":2}}')
     assert any("max_depth=5" in each for each in found.source.warnings())
-
-
-def test_the_report_says_what_was_decided() -> None:
-    vocabulary = explorer.Vocabulary.from_bytes([bytes([k]) for k in range(256)], eos_ids=[256])
-    stack = explorer.compile(explorer.json_schema(SCHEMAS["tree"]), vocabulary).report
-    assert any("on a stack" in each for each in stack.decisions)
-    assert stack.to_dict()["decisions"] == list(stack.decisions)
-    schema = {"type": "object", "properties": {"a": {"type": "array", "uniqueItems": True}}}
-    constraint = explorer.json_schema(
-        schema, strict=False, property_order="any", whitespace="flexible", free_depth=2
-    )
-    said = explorer.compile(constraint, vocabulary, lazy=True).report.decisions
-    for option in ("property_order", "whitespace", "escapes", "free_depth"):
-        assert any(option in each for each in said), option
-    assert any(each.startswith("Ignored") and "told apart" in each for each in said)
-
-
-def test_a_schema_on_a_stack_is_a_part_of_a_template() -> None:
-    found = explorer.template("Tree: {tree}!", tree=constraint("tree"))
-    text = '{"value":1,"left":{"value":2,"left":{"value":3}}}'
-    assert found.parse(f"Tree: {text}!")["tree"] == json.loads(text)
-    again = explorer.Constraint(read("template", found.source.text))
-    assert again.accepts(f"Tree: {text}!") and not again.accepts(f"Tree: {text[:-1]}!")
-
-
-def test_what_is_masked_names_its_place() -> None:
-    deep = '{"value":1,"left":' * 20 + '{"value":'
-    vocabulary = explorer.Vocabulary.from_bytes(
-        [*(bytes([k]) for k in range(256)), b"<end>"], eos_ids=[256]
-    )
-    session = explorer.Session.from_ids(vocabulary, constraint("tree"), list(deep.encode()))
-    session.jump(len(deep))
-    assert "/properties/value/type" in session.explain(ord('"')).message
 
 
 def test_a_union_that_is_referred_to_is_unrolled_to_its_depth() -> None:

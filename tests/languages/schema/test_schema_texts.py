@@ -16,8 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from explorer import json_schema, template
-from explorer.cli import main
-from explorer.errors import ConstraintError, UnsupportedSchema
 from explorer.languages.schema.reading.text import json_of, read_schema
 from explorer.languages.schema.source import JsonSchema
 from tests.evidence import examples
@@ -91,39 +89,6 @@ def test_more_digits_than_a_decimal_context_keeps(sign: int) -> None:
     assert not constraint.accepts(str(bound + 1))
 
 
-@pytest.mark.parametrize("text", ['{"minimum": NaN}', '{"minimum": ' + "1" * 4400 + "}"])
-def test_the_command_line_says_it_in_one_sentence(
-    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """No traceback, and the same words."""
-    path = tmp_path / "schema.json"
-    path.write_text(text)
-    assert main(["compile", "--json-schema", str(path), "--tokenizer", "tiny"]) != 0
-    said = capsys.readouterr().err
-    assert "Traceback" not in said
-    assert "line 1, column 13" in said
-
-
-@pytest.mark.parametrize(
-    ("number", "beginning"),
-    [
-        (10**5_000, "1" + "0" * 23), (-(10**5_000) // 9, "-" + "1" * 24),
-        (10**100_000, "1" + "0" * 23),
-    ],
-    ids=("long", "negative", "longer"),
-)  # fmt: skip
-def test_a_number_that_python_does_not_write_out_has_a_place(number: int, beginning: str) -> None:
-    """Python's own message names no place, and a setting of the interpreter as the remedy."""
-    schema = {"properties": {"a/b": {"enum": [1, number]}}}
-    with pytest.raises(ConstraintError) as raised:
-        json_schema(schema)
-    said = str(raised.value)
-    assert f"holds {beginning}…, which has more than 1,000 digits" in said
-    assert "/properties/a~1b/enum/1" in said
-    assert "at most 1,000 digits" in said
-    assert "set_int_max_str_digits" not in said
-
-
 def test_a_byte_order_mark_is_no_part_of_a_schema(tmp_path: Path) -> None:
     """As with grammars; also in the files of a folder."""
     constraint = json_schema('\ufeff{"type": "null"}')
@@ -131,25 +96,6 @@ def test_a_byte_order_mark_is_no_part_of_a_schema(tmp_path: Path) -> None:
     assert JsonSchema.read('\ufeff{"type": "null"}') == constraint.source
     (tmp_path / "a.json").write_text('\ufeff{"type": "null"}', "utf-8")
     assert json_schema({"$ref": "a.json"}, folder=tmp_path).accepts("null")
-
-
-@pytest.mark.parametrize("keyword", ["minLength", "maxLength"])
-@pytest.mark.parametrize("size", [2**32 - 1, 10**18, 10**20])
-def test_the_length_of_a_string_has_one_limit(keyword: str, size: int) -> None:
-    """The message is about the keyword; it shows no pattern that the user did not write."""
-    with pytest.raises(UnsupportedSchema) as raised:
-        _ = json_schema({"not": {"not": {"type": "string", keyword: size}}}).machine
-    assert raised.value.pointer == f"/not/not/{keyword}"
-    assert f"{keyword} is {size:,}; at most 4,294,967,294 is followed" in str(raised.value)
-    assert "(?s:" not in str(raised.value)
-
-
-@pytest.mark.parametrize("keyword", ["minLength", "maxLength", "minItems", "maxProperties"])
-def test_a_size_that_nothing_reaches_is_refused_by_name(keyword: str) -> None:
-    """Not by the reader of patterns, nor by an error that cannot be built."""
-    kind = {"L": "string", "I": "array", "P": "object"}[keyword[3]]
-    with pytest.raises(UnsupportedSchema, match=keyword):
-        _ = json_schema(f'{{"type": "{kind}", "{keyword}": 1e400}}').machine
 
 
 def test_a_name_that_stands_twice_is_remarked() -> None:

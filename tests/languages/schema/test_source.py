@@ -26,105 +26,6 @@ PERSON: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("text", "expected", "label"),
-    [
-        ('{"age":-7}', "0", "/properties/age/minimum"),
-        ('{"name":5', "'\"'", "/properties/name/type"),
-        ('{"age":1,"tags":["blue"]}', "g or r", "/properties/tags/items/enum"),
-        # Others come last, so without the order they would still have to wait.
-        ('{"nam":', "e", '/additionalProperties and property_order="schema" together'),
-    ],
-)
-def test_the_part_of_the_schema_is_named(text: str, expected: str, label: str) -> None:
-    found = explorer.explain_text(explorer.json_schema(PERSON), text)
-    assert not found.allowed
-    assert f"expects {expected}; " in found.message
-    assert f"Expected by {label}" in found.message
-    named = found.to_dict()["parts"]
-    assert {place["label"] for part in named for place in part["positions"]} == {label}  # type: ignore[index,union-attr]
-
-
-MEMBER: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "name": {"type": "string", "minLength": 2, "maxLength": 4, "pattern": "^[a-z]"},
-        "age": {"type": "integer", "minimum": 18, "maximum": 120, "multipleOf": 2},
-        "tags": {"type": "array", "items": {"enum": ["red", "green"]}, "minItems": 1,
-                 "maxItems": 2},
-        "day": {"type": "string", "format": "date"},
-        "home": {"$ref": "#/$defs/home"},
-        "either": {"anyOf": [{"const": 1}, {"type": "string"}]},
-    },
-    "required": ["name", "age"],
-    "additionalProperties": False,
-    "$defs": {"home": {"properties": {"not": {"exclusiveMinimum": 3}}, "maxProperties": 1}},
-}  # fmt: skip
-ONE = '{"name":"ab","age":20'
-
-
-@pytest.mark.parametrize(
-    ("text", "labels"),
-    [
-        ("x", ["JSON, whose only words are true, false and null"]),
-        ("[", ["/type"]),
-        ("{}", ["/required"]),
-        ('{"name":"ab"}', ["/required"]),
-        # In the order of the schema the name has to come first.
-        ('{"age', ["/required", 'property_order="schema", where "any" takes every order']),
-        ('{"name":"5', ["/properties/name/pattern"]),
-        ('{"name":"a"', ["/properties/name/minLength"]),
-        ('{"name":"a', ["JSON, which has a double quote at the end of a string"]),
-        ('{"name":"abcde', ["/properties/name/maxLength"]),
-        ('{"name":"ab","age":-', ["/properties/age/minimum"]),
-        ('{"name":"ab","age":17,',
-         ["/properties/age/minimum and /properties/age/multipleOf together"] * 2),
-        ('{"name":"ab","age":124', ["/properties/age/maximum"]),
-        ('{"name":"ab","age":19}', ["/properties/age/multipleOf"]),
-        (ONE + ',"zzz', ["/additionalProperties"]),
-        (ONE + ',"tags":[]', ["/properties/tags/minItems"]),
-        (ONE + ',"tags":["blue', ["/properties/tags/items/enum"]),
-        (ONE + ',"tags":["red","red",', ["/properties/tags/maxItems"]),
-        (ONE + ',"day":"2020-13', ["/properties/day/format"]),
-        (ONE + ',"home":{"not":3}', ["/$defs/home/properties/not/exclusiveMinimum"]),
-        (ONE + ',"home":{"a":[{}],"b', ["/$defs/home/maxProperties"]),
-        (ONE + ',"either":2', ["/properties/either/anyOf/0/const",
-                               "/properties/either/anyOf/1/type"]),
-    ],
-)  # fmt: skip
-def test_the_keywords_that_decide_are_named(text: str, labels: list[str]) -> None:
-    why = explorer.explain_text(explorer.json_schema(MEMBER), text)
-    assert not why.allowed
-    named = why.to_dict()["parts"]
-    assert [place["label"] for part in named for place in part["positions"]] == labels  # type: ignore[index,union-attr]
-    spans = spans_of(why.parts[0].source.text)
-    pointers = [label for label in labels if label.startswith("/") and " " not in label]
-    assert why.spans[: len(pointers)] == tuple(spans[label] for label in pointers)
-
-
-@pytest.mark.parametrize(
-    ("schema", "text", "label"),
-    [
-        ({"contains": {"const": 1}}, "[2]", "/contains/const"),
-        ({"type": "array", "items": {"enum": ["a", True]}, "uniqueItems": True},
-         '["a","a"]', "/uniqueItems"),
-        ({"type": "array", "prefixItems": [{"const": 1}], "items": False}, "[1,", "/items"),
-        ({"propertyNames": {"maxLength": 2}}, '{"abc', "/propertyNames/maxLength"),
-        ({"minProperties": 2}, '{"a":1}', "/minProperties"),
-        ({"dependentRequired": {"a": ["b"]}}, '{"a":1}', "/dependentRequired"),
-        ({"not": {"const": 1}}, "1", "/not"),
-        ({"enum": [1, "a", {"b": 2}]}, '{"b":3', "/enum"),
-        ({"$schema": "http://json-schema.org/draft-04/schema#", "minimum": 2,
-          "exclusiveMinimum": True}, "2", "/minimum"),
-    ],
-)  # fmt: skip
-def test_a_keyword_of_its_kind_is_named(schema: Any, text: str, label: str) -> None:
-    why = explorer.explain_text(explorer.json_schema(schema, free_depth=1), text)
-    assert not why.allowed
-    named = why.to_dict()["parts"]
-    assert [place["label"] for part in named for place in part["positions"]] == [label]  # type: ignore[index,union-attr]
-
-
 def test_a_machine_is_explained_in_closed_and_lazy_form() -> None:
     vocabulary = explorer.Vocabulary.from_bytes([bytes([k]) for k in range(256)], eos_ids=[256])
     constraint = explorer.json_schema(PERSON)
@@ -204,48 +105,6 @@ def old(draft: int, **keywords: Any) -> dict[str, Any]:
     """A schema of a draft before 2019."""
     named = {"$schema": f"http://json-schema.org/draft-0{draft}/schema#"}
     return {**named, **keywords, "definitions": {"a": {"type": "integer"}}}
-
-
-@pytest.mark.parametrize(
-    ("schema", "sentence"),
-    [
-        ({"requird": ["a"]}, "/requird is not known, so it constrains nothing. Did you mean 'requ"),
-        ({"items": {"minlength": 2}}, "/items/minlength is not known, so it constrains nothing. D"),
-        ({"properties": {"a": {"additionalproperties": False}}}, "'additionalProperties'?"),
-        ({"divisibleBy": 3}, "The keyword at /divisibleBy is not known, so it constrains nothing."),
-        ({"items": {"nullable": True}}, "/items/nullable belongs to OpenAPI, not to JSON Schema, "),
-        ({"contentEncoding": "base64"}, "is a remark on what a string holds, so it constrains no"),
-        ({"minProperties": 2}, "/minProperties counts a name that is written twice as two members"),
-        ({"format": "datetime"}, "/format is not known, so it constrains nothing. Did you mean 'd"),
-        ({"minimum": 3, "exclusiveMinimum": True}, "/exclusiveMinimum is not a number, as from d"),
-        ({"exclusiveMaximum": "9"}, "/exclusiveMaximum is not a number, as from draft 6 on, so it"),
-        (
-            {"$schema": "http://json-schema.org/draft-04/schema#", "exclusiveMinimum": 3},
-            "/exclusiveMinimum is not true or false, as in draft 4, so it constrains nothing.",
-        ),
-        ({"items": {"required": True}}, "The keyword at /items/required is true, as in draft 3, "),
-        (old(7, items={"$ref": "#/definitions/a", "minimum": 5}), "/items/minimum stands beside $"),
-        (old(7, prefixItems=[{"type": "null"}]), "at /prefixItems is not in draft 7, so it constr"),
-        (old(7, unevaluatedItems=False), "/unevaluatedItems is not in draft 7, so it constrains n"),
-        (old(7, additionalItems=False), "/additionalItems stands without a list of items, so it c"),
-        (old(6, **{"if": {"const": 1}}), "at /if is not in draft 6, so it constrains nothing. Nam"),
-        (old(4, const=3), "The keyword at /const is not in draft 4, so it constrains nothing."),
-        (old(4, contains={"type": "null"}), "The keyword at /contains is not in draft 4, so it c"),
-        (old(4, propertyNames={"minLength": 1}), "/propertyNames is not in draft 4, so it constr"),
-        ({"additionalItems": False}, "/additionalItems is not in draft 2020-12, so it constrains"),
-        ({"then": {"minimum": 3}}, "The keyword at /then stands without if, so it constrains not"),
-        ({"else": {"minimum": 3}}, "The keyword at /else stands without if, so it constrains not"),
-        ({"minContains": 2}, "/minContains stands without contains, so it constrains nothing."),
-        ({"items": {"maxContains": 2}}, "/items/maxContains stands without contains, so it const"),
-        ({"not": {"format": "regex"}}, "The format 'regex' at /not/format is not followed here"),
-        ({"not": {"maxProperties": 1}}, "/not/maxProperties counts a name that is written twice"),
-        ({"allOf": [{"$ref": "#"}]}, "The reference at /allOf/0/$ref leads back to itself"),
-    ],
-    ids=lambda value: "" if isinstance(value, str) else next(iter(value)),
-)  # fmt: skip
-def test_what_says_less_than_it_seems_is_told(schema: Any, sentence: str) -> None:
-    (said,) = remarks(explorer.json_schema(schema))
-    assert sentence in said
 
 
 @pytest.mark.parametrize(
@@ -417,8 +276,3 @@ def test_every_value_of_a_schema_has_its_span() -> None:
     assert text[slice(*spans["/properties/age/minimum"])] == '"minimum": 0'
     assert text[slice(*spans["/required/0"])] == '"age"'
     assert json.loads(text[slice(*spans[""])]) == PERSON
-
-
-def test_many_unknown_keywords_are_counted() -> None:
-    said = remarks(explorer.json_schema({f"own{k:03}": k for k in range(100)}))
-    assert len(said) == 31 and said[-1] == "70 more keywords constrain nothing."

@@ -238,50 +238,31 @@ ANYTHING = explorer.json_schema({}, free_depth=0)
 FREE = explorer.json(0, 0)
 
 
-@pytest.mark.parametrize("text", ["1e0", "1E+2", "1e16", "-0.5e-400", "0e5", "12E007"])
-def test_every_spelling_is_taken_where_every_number_is(text: str) -> None:
-    assert all(constraint.accepts(text) for constraint in (NUMBER, ANYTHING, FREE))
-
-
 @pytest.mark.parametrize(
     "text",
-    ["01", "1.", ".5", "+1", "1e", "1e+", "--1", "1ee2", "1e2.5", "1e309", "2e308", "12e307"],
+    [
+        "01",
+        "1.",
+        ".5",
+        "+1",
+        "1e",
+        "1e+",
+        "--1",
+        "1ee2",
+        "1e2.5",
+        "1e309",
+        "2e308",
+        "12e307",
+        "1e-3e0",
+        "1.5e-03E+0",
+        "1e0e0",
+    ],
 )
 def test_what_is_no_number_is_not_taken(text: str) -> None:
     assert not any(constraint.accepts(text) for constraint in (NUMBER, ANYTHING, FREE, BOUNDED))
 
 
 BOUNDED = explorer.json_schema({"type": "number", "minimum": -9})
-
-
-@pytest.mark.parametrize("text", ["1e-3e0", "1.5e-03E+0", "1e0e0"])
-def test_a_number_has_one_exponent(text: str) -> None:
-    assert not BOUNDED.accepts(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "valid"), [("[1.5e0]", False), ("[1e0]", True), ("[0.5,2]", True)]
-)
-def test_what_two_sets_share_has_the_spellings_of_both(text: str, *, valid: bool) -> None:
-    """An item is compared with what contains asks for: of all numbers, the whole ones."""
-    schema = {"type": "array", "items": {"type": "number"}, "contains": {"type": "integer"}}
-    assert explorer.json_schema(schema).accepts(text) == valid
-
-
-@pytest.mark.parametrize("text", ["1e0", "12e3", "1.0E+16", "-3e99", "0e-0"])
-def test_a_whole_number_may_have_an_exponent(text: str) -> None:
-    """And the type reads it back."""
-    assert explorer.json_schema({"type": "integer"}).accepts(text)
-    assert explorer.from_type(int).parse(text) == int(Decimal(text))
-
-
-@pytest.mark.parametrize("value", [1e16, 1.5e300, 1e-7, 0.1])
-def test_a_float_type_reads_what_it_writes(value: float) -> None:
-    from pydantic import TypeAdapter
-
-    constraint = explorer.from_type(float)
-    text = TypeAdapter(float).dump_json(value).decode()
-    assert constraint.accepts(text) and constraint.parse(text) == value
 
 
 UNIQUE: dict[str, tuple[Any, list[Any]]] = {
@@ -307,15 +288,6 @@ def test_unique_numbers_are_told_apart_by_their_values(name: str) -> None:
         one = values[1]
         for again in (f"{one}e0", f"{one:.1f}0"):
             assert not constraint.accepts(f"[{one},{again}]")
-
-
-@pytest.mark.parametrize(
-    ("text", "valid"), [("[2,2.0]", False), ("[1,2]", True), ("[2,3e0]", True)]
-)
-def test_a_value_is_the_same_at_every_index(text: str, *, valid: bool) -> None:
-    first, rest = {"enum": [1, 2]}, {"enum": [2, 3]}
-    schema = {"type": "array", "prefixItems": [first], "items": rest, "uniqueItems": True}
-    assert explorer.json_schema(schema).accepts(text) == valid
 
 
 def test_the_oracle_tells_wrong_spellings() -> None:

@@ -15,7 +15,6 @@ from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.automata.words import accepts
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, UnsupportedSchema
-from explorer.languages.schema.values.sound import shortest
 from tests.automata.discovered.beside import differences
 from tests.evidence import examples
 from tests.languages.schema.corpora import Group, needs_data, real
@@ -230,37 +229,3 @@ def test_no_value_is_evident_where_there_is_none(schema: dict[str, Any]) -> None
     last: dict[str, Any] = {**names, "h": schema}  # What comes after the first member waits.
     around = {"type": "object", "properties": last, "required": list(last)}
     assert explorer.json_schema(around).discover(Meter()).start == NO_ARC
-
-
-@pytest.mark.parametrize(
-    ("pattern", "length"),
-    [("^a", 1), ("b$", 1), ("^(a|bb)$", 1), ("", 0), ("^$", 0), ("a{3}|bb", 2), ("x\\$", 2),
-     ("^[a-f0-9]{8}$", 8), ("(?!a)b", None), ("\\bx", None), ("[]", None), ("(", None)],
-)  # fmt: skip
-def test_the_shortest_text_of_a_pattern(pattern: str, length: int | None) -> None:
-    assert shortest(pattern) == length
-
-
-REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"multipleOf": 1e-9 * 123456789}, "/properties/a/items/multipleOf"),
-    ({"$ref": "#/nowhere"}, "/properties/a/items/$ref"),
-    ({"minItems": -1}, "/properties/a/items/minItems"),
-    ({"type": "text"}, "/properties/a/items/type"),
-    ({"pattern": "(?<=a*)b", "type": "string"}, "/properties/a/items/pattern"),
-]
-
-
-@pytest.mark.parametrize(("part", "pointer"), REFUSED)
-def test_what_is_refused_is_refused_at_once(part: dict[str, Any], pointer: str) -> None:
-    schema = {"type": "object", "properties": {"a": {"type": "array", "items": part}}}
-    constraint = explorer.json_schema(schema)
-    for make in (constraint.build, constraint.discover):
-        with pytest.raises(UnsupportedSchema) as raised:
-            make(Meter())
-        assert raised.value.pointer == pointer
-    relaxed = explorer.json_schema(schema, strict=False)
-    if "uniqueItems" in part:
-        relaxed.discover(Meter())
-        noted = relaxed.source.warnings()
-        relaxed.build(Meter())
-        assert noted and noted == relaxed.source.warnings()

@@ -70,11 +70,6 @@ def test_dumps_of_free_values() -> None:
         assert c.accepts(compact(given)) == (text == compact(given))
 
 
-def test_json_without_a_schema_takes_the_same_words() -> None:
-    assert explorer.json(1, 1, whitespace="dumps").accepts('{"a": [1, 2]}')
-    assert not explorer.json(1, 1, whitespace="dumps").accepts('{"a":[1,2]}')
-
-
 @pytest.mark.parametrize("pattern", ["[ ]?", r"[\n\t ]*", "", " ", r"(?:\n {0,4})?", r"\r\n|\t"])
 @pytest.mark.parametrize("recursion", ["unroll", "stack"])
 def test_a_pattern_says_what_stands_between_tokens(pattern: str, recursion: Any) -> None:
@@ -135,15 +130,6 @@ def test_a_tree_on_a_stack_has_the_same_white_space() -> None:
     assert optional.accepts(json.dumps(given))
     assert optional.accepts(compact(given))
     assert not optional.accepts(json.dumps(given).replace(": ", ":  ", 1))
-
-
-def test_types_have_both() -> None:
-    c = explorer.from_type(dict[str, list[int]], whitespace="dumps")
-    assert c.accepts('{"a": [1, 2]}')
-    assert not c.accepts('{"a":[1,2]}')
-    c = explorer.from_type(dict[str, list[int]], whitespace_pattern="[ ]?")
-    assert c.accepts('{"a" :[1, 2]}')
-    assert not c.accepts('{"a":\n[1]}')
 
 
 @pytest.mark.parametrize(

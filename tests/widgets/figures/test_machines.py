@@ -1,23 +1,45 @@
-"""The machines as figures: the design's toy, the grouping of tokens, large and odd machines."""
+"""Figures of machines: live spans, arcs taken, tokens shown, digits, terminals."""
 
 from __future__ import annotations
+
+import re
+import sys
+from functools import cache
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import explorer
+from explorer import Vocabulary, regex
+from explorer.analysis.session import Session
 from explorer.automata.textbook.composition import composition_stages
+from explorer.automata.token_marks import ANY_ID, END
+from explorer.decoding.models.load import load_model
 from explorer.tokens.walks.failing import run
 from explorer.tokens.words import DONE
 from tests.evidence import examples
-from tests.widgets.figures.cases import toy_dfa, toy_vocabulary
+from tests.widgets.figures.cases import toy_dfa, toy_session, toy_vocabulary
 from widgets.figures.machines.arcs import arcs_of
 from widgets.figures.machines.character_fsa import character_figure, character_view
-from widgets.figures.machines.detokenizing_figure import detokenizing_figure
+from widgets.figures.machines.detokenizing_figure import (
+    TOKENS_SHOWN,
+    composed_tokens,
+    detokenizing_figure,
+    masked_tokens,
+    shown_tokens,
+)
+from widgets.figures.machines.drawn import draw_at
+from widgets.figures.machines.lit import lit_path, walk_token
 from widgets.figures.machines.machine_figure import MachineFigure
 from widgets.figures.machines.stages import stages_made
 from widgets.figures.machines.token_dfa import token_figure
+from widgets.figures.packets import live_spans, machine_packet, narrower
+from widgets.figures.panels.reasons import short_reason
+from widgets.figures.snapshot import snapshot
+
+# The machines as figures: the design's toy, the grouping of tokens, large and odd machines.
+
 
 BYTES = [bytes([b]) for b in range(256)]
 
@@ -241,3 +263,219 @@ def test_the_composition_is_made_pair_by_pair_of_arcs_that_are_drawn() -> None:
         prefixes = [bytes.fromhex(end[1:]).decode() or "r" for end in (other.source, other.target)]
         assert [label.split(",")[1] for label in (before, after)] == prefixes
         assert one.label in other.label
+
+
+# The places that the editor underlines while no token is selected.
+
+
+LETTERS = explorer.Vocabulary.from_bytes([bytes([k]) for k in range(32, 127)], eos_ids=[95])
+
+
+def test_a_schema_is_not_underlined_as_a_whole() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    machine = explorer.compile(explorer.json_schema(schema), LETTERS)
+    for text in (b"", b'{"a":', b'{"a":1'):
+        assert live_spans(machine, text) == ()
+
+
+def test_a_pattern_is_underlined_where_it_goes_on() -> None:
+    machine = explorer.compile(explorer.regex("(foo)+d"), LETTERS)
+    assert live_spans(machine, b"foo") == ((1, 2), (6, 7))
+    # All of a pattern may be one place.
+    assert live_spans(explorer.compile(explorer.regex("a"), LETTERS), b"") == ((0, 1),)
+
+
+# In a still, an arc that was taken is named by the token that took it.
+
+
+def test_a_taken_arc_of_many_tokens_is_named_by_the_taken_one() -> None:
+    """Two digits of ten tokens each, in byte order 0 first: the run takes 7 and then 3."""
+    digits = explorer.Vocabulary.from_bytes([*(str(k).encode() for k in range(10))], eos_ids=[10])
+    trace = Session.from_ids(digits, explorer.regex("[0-9]{2}"), [7, 3, 10]).trace
+    machine = explorer.compile(explorer.regex("[0-9]{2}"), digits)
+    labels = [set(re.findall(r">(\S+ \+9)<", snapshot(trace, k, machine).svg)) for k in range(3)]
+    # At the start 7 is about to be taken, then 3; the other arc keeps its own name.
+    assert labels == [{"7 +9"}, {"7 +9", "3 +9"}, {"7 +9", "3 +9"}]
+
+
+# The tokens of a real model that are drawn: allowed ones first, and the construction over them.
+
+
+@cache
+def real(pattern: str, prompt: str) -> Session:
+    return Session(load_model("tiny"), explorer.regex(pattern), prompt=prompt)
+
+
+CASES = [
+    ("caf(é|e)s?", "I drank in two "),
+    ("[0-9]{4}-(0[1-9]|1[0-2])", "The date is "),
+    ("(yes|no|perhaps)", "Is it? "),
+]
+
+
+@pytest.mark.parametrize(("pattern", "prompt"), CASES)
+def test_what_is_allowed_is_drawn_first_and_masked_ones_are_told_apart(
+    pattern: str, prompt: str
+) -> None:
+    session = real(pattern, prompt)
+    machine = session.machine
+    shown = shown_tokens(session.trace, 0, machine)
+    masked = set(masked_tokens(session.trace, 0, shown))
+    allowed = [token for token in shown if token not in masked]
+    assert allowed and len(shown) <= TOKENS_SHOWN
+    # In order: first those that leave the present state, then the model's wishes.
+    assert list(shown) == allowed + [token for token in shown if token in masked]
+    every = session.allowed().nonzero()[0].tolist()
+    assert set(allowed) <= set(every)
+    if len(every) <= 6:
+        assert set(allowed) == set(every)
+    # Each arc that leaves the present state has a token in the picture.
+    token_dfa = draw_at(machine, session.trace, 0).figures["token_dfa"]
+    here = [edge for edge in token_dfa.edges if edge.source == "q0"]
+    arcs = arcs_of(machine)
+    assert 0 < len(here) <= 6
+    for edge in here:
+        assert set(arcs.tokens(edge.source, edge.target).tolist()) & set(allowed)
+    # The likeliest masked one is the model's own wish.
+    found = session.trace.positions[0].distribution
+    assert found is not None
+    wishes = [entry.token for entry in found.candidates if not entry.allowed]
+    assert bool(masked) == bool(wishes) and set(wishes[:1]) <= masked
+    # The figure says of each which it is.
+    figure = detokenizing_figure(machine.vocabulary, shown, masked)
+    assert {t for edge in figure.edges for t in edge.masked} == masked
+
+
+@pytest.mark.parametrize(("pattern", "prompt"), CASES)
+def test_the_construction_has_the_tokens_of_the_drawn_token_dfa(pattern: str, prompt: str) -> None:
+    session = real(pattern, prompt)
+    machine = session.machine
+    figure = draw_at(machine, session.trace, 0).figures["token_dfa"]
+    shown = shown_tokens(session.trace, 0, machine)
+    tokens = composed_tokens(machine, session.trace.positions[0].state, figure, shown)
+    assert set(shown) <= set(tokens)
+    for edge in figure.edges:
+        assert edge.target == "done" or set(edge.tokens or ()) & set(tokens)
+    *_, trimmed = [made.figure for made in stages_made(machine, tokens)]
+    # Every arc of the drawing is an arc of the result: nothing is left out.
+    wanted = {edge.id for edge in figure.edges if edge.target != "done"}
+    assert wanted <= {edge.id for edge in trimmed.edges}
+
+
+def test_what_a_person_asks_for_is_always_drawn() -> None:
+    session = real(*CASES[0])
+    token = next(t for t, data in enumerate(session.vocabulary.tokens) if data and len(data) > 8)
+    assert token not in shown_tokens(session.trace, 0, session.machine)
+    assert shown_tokens(session.trace, 0, session.machine, [token])[0] == token
+
+
+def test_a_small_vocabulary_is_shown_whole() -> None:
+    session = toy_session()
+    assert shown_tokens(session.trace, 1, session.machine) == (0, 1, 2, 3, 4)
+    assert masked_tokens(session.trace, 1, (0, 1, 2, 3, 4)) == (1, 3)
+
+
+# A pattern whose digits are those of all scripts is said to be one, with what to write instead.
+
+
+BYTES_OF_WIDE_DIGITS = explorer.Vocabulary.from_bytes(
+    [bytes([b]) for b in range(256)], eos_ids=[256]
+)
+
+
+@pytest.mark.parametrize("pattern", [r"\d{3}", r"(?=.*\d)[a-z\d]{3,6}", r"a|\d\\d"])
+def test_what_is_offered_means_ten_digits_and_nothing_else_changes(pattern: str) -> None:
+    machine = explorer.compile(explorer.regex(pattern), BYTES_OF_WIDE_DIGITS)
+    said = narrower(machine)
+    if said is None:
+        # Some of the digits are on an arc of their own: nothing is claimed.
+        assert pattern == r"(?=.*\d)[a-z\d]{3,6}"
+        return
+    count = sum(re.fullmatch(r"\d", chr(code)) is not None for code in range(sys.maxunicode + 1))
+    assert f"{count} digits" in str(said["said"])
+    assert machine_packet(machine)["narrower"] == said
+    texts = ["123", "٣٤٥", "12", "a", r"1\d", r"٣\d", "d", "5", "1x"]
+    patterns = said["patterns"]
+    assert isinstance(patterns, list)
+    for other in patterns:
+        for text in texts:
+            ascii_only = re.fullmatch(pattern, text, re.ASCII) is not None
+            assert (re.fullmatch(str(other), text) is not None) == ascii_only
+
+
+@pytest.mark.parametrize("pattern", ["[0-9]{3}", r"(?a)\d{3}", r"\\d", "abc"])
+def test_of_other_patterns_nothing_is_said(pattern: str) -> None:
+    assert narrower(explorer.compile(explorer.regex(pattern), BYTES_OF_WIDE_DIGITS)) is None
+
+
+def test_by_characters_a_pattern_of_many_byte_states_has_few() -> None:
+    machine = explorer.compile(explorer.regex(r"(?=.*\d)[a-z\d]{3,6}"), BYTES_OF_WIDE_DIGITS)
+    assert machine.constraint is not None and machine.constraint.dfa.num_states > 100
+    figure = character_figure(machine)
+    assert len(figure.nodes) <= 14 and not [node for node in figure.nodes if node.kind == "dot"]
+    assert len(character_figure(machine, "bytes").nodes) > 100
+
+
+# The figures of a constraint that speaks about tokens: the ends of tokens are arcs with a name.
+
+
+VOCABULARY = Vocabulary.from_bytes(
+    [b"a", b"b", b"ab", b"\n", None, b"a\nb", b"\xc3", b"\xa4", b"Summary:", b"* ", b"\n* ", None],
+    eos_ids=[4],
+)
+SUMMARY = regex(r"Summary:(\n\* (?P<PARAGRAPH_TOKEN>)+){1,2}(?P<IMAGE>)?")
+IDS = [8, 10, 0, 10, 2, 11]
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_the_character_fsa_draws_the_labels(lazy: bool) -> None:
+    machine = explorer.compile(SUMMARY, VOCABULARY, lazy=lazy)
+    figure = character_figure(machine)
+    labels = {edge.label for edge in figure.edges}
+    assert {END, ANY_ID} <= labels
+    nodes = {node.id for node in figure.nodes}
+    assert all(edge.source in nodes and edge.target in nodes for edge in figure.edges)
+
+
+def test_a_run_lights_the_ends_of_its_tokens() -> None:
+    machine = explorer.compile(SUMMARY, VOCABULARY)
+    trace = Session.from_ids(VOCABULARY, SUMMARY, IDS).trace
+    drawn = {f"{e.source}-{e.target}": e.label for e in character_figure(machine).edges}
+    lit = lit_path(trace, len(IDS), machine)
+    assert {END, ANY_ID} <= {drawn.get(edge) for edge in lit.edges}
+    assert f"c{machine.byte_state(trace.positions[-1].state)}" in lit.now
+    for k in range(len(IDS) + 1):
+        assert draw_at(machine, trace, k).figures["token_dfa"].nodes
+
+
+def test_a_walk_tokens_to_its_end() -> None:
+    machine = explorer.compile(SUMMARY, VOCABULARY)
+    state: int | None = machine.start
+    for token in IDS[:2]:
+        assert state is not None
+        state = machine.step(state, token)
+    assert state is not None
+    after = machine.step(state, 0)
+    assert after is not None
+    assert walk_token(machine, state, 0).steps[-1].nodes[-1] == f"c{machine.byte_state(after)}"
+    assert walk_token(machine, state, 5).failed_at == 1
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_a_control_token_leads_on_though_it_writes_nothing(lazy: bool) -> None:
+    model = explorer.load_model("tiny-chat")
+    machine = explorer.compile(
+        explorer.token("<think>") + regex("[a-z]+"), model.vocabulary, lazy=lazy
+    )
+    special = {name: token for token, name in model.vocabulary.special.items()}
+    session = Session.from_ids(model.vocabulary, machine, [special["<think>"]])
+    for k in (0, 1):
+        state = machine.byte_state(session.trace.positions[k].state)
+        path = lit_path(session.trace, k, machine)
+        assert [name for name in path.now if name.startswith("c")] == [f"c{state}"]
+    # What only a control token may begin is not said to be at its end.
+    some = {*special.values(), *model.vocabulary.eos_ids, *range(0, len(model.vocabulary), 9)}
+    reasons = {short_reason(machine, machine.start, token, b"") for token in some}
+    assert reasons == {"expects <think>", "not complete", None}
+    state = session.trace.positions[1].state
+    assert short_reason(machine, state, special["<think>"], b"") == "special token"

@@ -1,18 +1,38 @@
-"""Machines with more arcs than are drawn: the caption, and the arcs of the present state."""
+"""Figures of the present place, and of reasons."""
 
 from __future__ import annotations
 
 import itertools
+import json
 from functools import cache
+from typing import Any, cast
 
+import numpy as np
 import pytest
 
 import explorer
+from explorer.analysis import explain_all, machine_traps
+from explorer.analysis.session import Session
+from explorer.automata.machine import NO_ARC
 from explorer.tokens.words import DONE
+from tests.widgets.figures.cases import toy_vocabulary
 from widgets.figures.machines.arcs import arcs_of
 from widgets.figures.machines.character_fsa import character_figure, character_view
 from widgets.figures.machines.drawn import draw_at, draw_whole, drawn_whole
 from widgets.figures.machines.token_dfa import EDGES_SHOWN, token_figure
+from widgets.figures.panels.along import COLUMNS, along_text
+from widgets.figures.panels.reasons import (
+    grouped,
+    more_packet,
+    trap_packet,
+    verdict_packet,
+    widening_packet,
+)
+from widgets.figures.panels.tokens import bars
+from widgets.toy import ToyModel, toy_constraint
+
+# Machines with more arcs than are drawn: the caption, and the arcs of the present state.
+
 
 BYTES = [bytes([b]) for b in range(256)]
 
@@ -143,3 +163,167 @@ def test_the_tokens_of_an_arc_are_all_that_take_it() -> None:
     arcs = arcs_of(dfa)
     for (source, target), tokens in list(true_arcs(dfa, {}).items())[:200]:
         assert set(arcs.tokens(source, target).tolist()) == tokens
+
+
+# The columns along the text agree with the machines, for any constraint and any tokens.
+
+
+TOKENS = [b"a", b"b", "é".encode(), "é".encode()[:1], "é".encode()[1:], b"ab", "aé".encode(), b"("]
+
+
+def found(session: Session, k: int) -> dict[str, Any]:
+    trace, machine = session.trace, session.machine
+    packet = along_text(trace, k, machine, bars(trace, k, machine))
+    assert packet is not None
+    return cast("dict[str, Any]", packet)
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        explorer.regex("(a|b|é)+"),
+        explorer.grammar('start: "(" start | /[abé]+/', syntax="lark"),
+        explorer.regex("(ab|aé|é)*(é|b)*|a.*"),
+    ],
+)
+def test_a_column_is_a_state_of_each_machine(constraint: explorer.Constraint) -> None:
+    vocabulary = explorer.Vocabulary.from_bytes(TOKENS, eos_ids=[8])
+    session = Session.from_ids(vocabulary, constraint, [0, 2, 5, 3, 4, 6])
+    trace, machine = session.trace, session.machine
+    for k in range(len(trace.steps) + 1):
+        columns = found(session, k)
+        data = trace.positions[k].data
+        assert len(columns["fsa"]) == len(columns["fst"]) == len(columns["pairs"])
+        assert len(columns["text"]) + 1 == len(columns["fsa"])
+        # A token ends where there is a pair, and there the FST is at its root.
+        roots = [i for i, prefix in enumerate(columns["fst"]) if prefix == "r"]
+        assert roots == [i for i, pair in enumerate(columns["pairs"]) if pair is not None]
+        assert roots == [0, *(to for _, to, _, _ in columns["tokens"])]
+        states = [machine.byte_state(p.state) for p in trace.positions[: k + 1]]
+        assert [columns["fsa"][i] for i in roots] == [str(state) for state in states]
+        # Halves of a character have a column each, whole ones one.
+        halves = sum(text.startswith("<") for text in columns["text"])
+        assert len(columns["text"]) == len(data.decode(errors="ignore")) + (halves + 1) // 2
+        # Ahead: an allowed token leads to a pair, a masked one fails where the machine does.
+        for token in columns["ahead"]:
+            after = machine.step(trace.positions[k].state, token["id"])
+            assert (token["pair"] is None) == (after is None)
+            assert token["pair"] is None or token["fails"] is None
+        for level in columns["next"]:
+            assert 0 < len(level["states"]) <= 3
+            for _, to, label in level["arcs"]:
+                assert to < len(level["states"])
+                assert label
+        assert NO_ARC not in states
+
+
+def test_the_end_of_the_text_has_a_column_of_its_own() -> None:
+    session = Session(ToyModel(), toy_constraint())
+    for token in (2, 4, 5):
+        session.step(token)
+    columns = found(session, 3)
+    assert columns["text"][-1] == ""
+    assert (columns["reads"][-1], columns["writes"][-1]) == ("ε", "EOS : ε")
+    assert columns["pairs"][-1] == "end"
+    assert (columns["next"], columns["ahead"]) == ([], [])
+
+
+def test_of_a_long_text_the_last_columns_are_shown() -> None:
+    session = Session(ToyModel(), toy_constraint())
+    for _ in range(20):
+        session.step(2)
+    columns = found(session, 20)
+    assert COLUMNS <= len(columns["text"]) < COLUMNS + 4
+    assert columns["left_out"] == 20 - len(columns["tokens"])
+    # Of what comes next the likeliest allowed tokens, and up to three masked ones.
+    ahead = columns["ahead"]
+    assert [one["fails"] is None and one["pair"] is not None for one in ahead][:3] == [True] * 3
+    assert len(ahead) <= 6
+    for_ = next(one for one in ahead if one["text"] == ["f", "o", "r"])
+    assert (for_["fails"], for_["pair"]) == (2, None)
+
+
+def test_without_a_constraint_there_is_nothing_to_read() -> None:
+    session = Session(ToyModel(), None)
+    assert along_text(session.trace, 0, session.machine, ()) is None
+
+
+# Explanations, groups and traps as the page gets them.
+
+
+WORDS = ["ä", "ö", "a", "ab", "-", "7"]
+
+
+@pytest.fixture
+def vocabulary() -> explorer.Vocabulary:
+    tokens = [*(word.encode() for word in WORDS), b"\xc3", b"\xb6"]
+    return explorer.Vocabulary.from_bytes(tokens, eos_ids=[len(tokens)])
+
+
+@pytest.mark.parametrize("token", range(9))
+def test_every_packet_can_travel(vocabulary: explorer.Vocabulary, token: int) -> None:
+    for pattern in ("[ä]", "a-7", "(a|ab)-"):
+        dfa = explorer.compile(explorer.regex(pattern), vocabulary)
+        found = explorer.explain(dfa, dfa.start, token)
+        packets = [verdict_packet(found), more_packet(found), widening_packet(found)]
+        assert json.loads(json.dumps(packets, allow_nan=False)) == packets
+        assert (packets[0] or {})["allowed"] is bool(dfa.allowed(dfa.start)[token])
+
+
+def test_parts_of_a_combination_carry_their_own_patterns(vocabulary: explorer.Vocabulary) -> None:
+    both = explorer.regex("a.*") & explorer.regex(".*7")
+    dfa = explorer.compile(both, vocabulary)
+    packet = verdict_packet(explorer.explain(dfa, dfa.start, WORDS.index("-")))
+    patterns = {part["pattern"] for part in packet["parts"]}  # type: ignore[attr-defined]
+    assert patterns == {"a.*"}  # Only this operand dies.
+    assert packet["spans"] == []  # There is no one pattern whose offsets these could be.
+    assert (widening_packet(explorer.explain(dfa, dfa.start, 4)) or {"whole": False})[
+        "whole"
+    ] is False
+
+
+def test_groups_after_the_budget(vocabulary: explorer.Vocabulary) -> None:
+    dfa = explorer.compile(explorer.regex("a-?"), vocabulary)
+    state = dfa.walk([WORDS.index("a")])[-1]
+    weights = np.arange(1.0, 10.0) / 45
+    reasons = explain_all(dfa, state, weights)
+    mask = dfa.allowed(state).copy()
+    whole = grouped(reasons, mask, weights)
+    assert whole.packet["allowed"] == 2  # The hyphen and EOS.
+    mask[WORDS.index("-")] = False
+    cut = grouped(reasons, mask, weights)
+    assert cut.packet["allowed"] == 1
+    late = cut.packet["groups"][-1]  # type: ignore[index]
+    assert late["examples"] == [WORDS.index("-")]
+    assert late["mass"] == pytest.approx(weights[WORDS.index("-")])
+    for found in (whole, cut):
+        groups = found.packet["groups"]
+        masses = [group["mass"] for group in groups]  # type: ignore[attr-defined]
+        assert float(found.packet["z"]) + sum(masses) == pytest.approx(1)  # type: ignore[arg-type]
+        for number, group in enumerate(groups):  # type: ignore[arg-type, var-annotated]
+            ids = np.flatnonzero(found.members == number + 1)
+            assert group["count"] == len(ids)
+            assert group["mass"] == pytest.approx(weights[ids].sum())
+
+
+@pytest.mark.parametrize(("pattern", "states"), [("(foo)+d", "1, 3"), ("(foo)+|d*for", None)])
+def test_a_trap_numbers_states_as_they_are_drawn(pattern: str, states: str | None) -> None:
+    dfa = explorer.compile(explorer.regex(pattern), toy_vocabulary())
+    trap = next(trap for trap in machine_traps(dfa) if trap.kind == "endless")
+    facts = {fact["label"]: fact.get("text") for fact in trap_packet(trap, dfa)["facts"]}  # type: ignore[attr-defined]
+    drawn = {node.label for node in token_figure(dfa).nodes if node.kind == "state"}
+    named = str(facts["states"]).split(", ")
+    assert set(named) <= drawn
+    members: list[int] = list(trap.evidence["states"])  # type: ignore[call-overload]
+    assert sorted(map(int, named)) == sorted(dfa.char_state[members].tolist())
+    assert states is None or facts["states"] == states
+
+
+def test_a_loop_within_a_character_names_no_dot() -> None:
+    """If no token writes a whole character, the loop goes through states without a number."""
+    vocabulary = explorer.Vocabulary.from_bytes([b"\xc3", b"\xa4", b"x"], eos_ids=[3])
+    dfa = explorer.compile(explorer.regex("ä+x"), vocabulary)
+    trap = next(trap for trap in machine_traps(dfa) if trap.kind == "endless")
+    (fact,) = [f for f in trap_packet(trap, dfa)["facts"] if f["label"] == "states"]  # type: ignore[attr-defined]
+    dots = {node.id[1:] for node in token_figure(dfa).nodes if node.kind == "dot"}
+    assert dots and not dots & set(fact["text"].split(", "))
