@@ -8,10 +8,9 @@ every kind has at least one, and after its prompt the embedded model is likely t
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -20,18 +19,12 @@ from explorer.arguments import instance, wrong
 from explorer.errors import ConstraintError
 from explorer.languages.constraint import Constraint
 from explorer.languages.sources import registry
-from explorer.languages.stages.declared import steps_of
-from explorer.languages.stages.preprocessed import Preprocessed
-from explorer.languages.stages.restricted import Restricted
 from explorer.languages.stages.stage import PipelineStage
 from explorer.languages.stages.staged import Placed
-from explorer.languages.stages.tokens import Canonical, WithoutIsolatedSpaces, WithoutRedundantBytes
 from explorer.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from explorer.decoding.models.model import LanguageModel
-
-_BUILT_IN: Final = {name: registry.reader_of(name) for name in registry.offered()}
 
 
 def register_kind(name: str, constraint_of_kind: Callable[[str], Constraint]) -> None:
@@ -92,16 +85,6 @@ def constraint_of_kind(kind: str, text: str) -> Constraint:
     return Constraint(registry.read(kind, text))
 
 
-def is_built_in(kind: str) -> bool:
-    """Whether a kind is built in, so that other processes know it too.
-
-    Example:
-        >>> is_built_in("regex"), is_built_in("sonnet")
-        (True, False)
-    """
-    return kind in _BUILT_IN and registry.reader_of(kind) == _BUILT_IN[kind]
-
-
 @dataclass(frozen=True, slots=True)
 class Preset:
     """A constraint to start from, as written in ``presets.toml``."""
@@ -126,21 +109,31 @@ OFFERED: Final = _offered()
 
 TOY: Final = OFFERED[0].name
 
-STAGES: Final[Mapping[str, Callable[[Vocabulary], PipelineStage]]] = MappingProxyType(
-    {
-        "preprocessed": lambda vocabulary: Preprocessed(steps_of(vocabulary)),
-        "canonical": lambda _: Canonical(),
-        "latin": lambda _: Restricted(scripts=("Latin",)),
-        "characters": lambda _: WithoutRedundantBytes(),
-        "spaces": lambda _: WithoutIsolatedSpaces(),
-    }
-)
-"""The stages that a preset may name, for the vocabulary that it is compiled for."""
+
+def _stage(name: str, vocabulary: Vocabulary) -> PipelineStage:
+    """The stage that a preset names, for the vocabulary that it is compiled for."""
+    # Imported here, because few presets have one.
+    from explorer.languages.stages import tokens
+    from explorer.languages.stages.declared import steps_of
+    from explorer.languages.stages.preprocessed import Preprocessed
+    from explorer.languages.stages.restricted import Restricted
+
+    match name:
+        case "preprocessed":
+            return Preprocessed(steps_of(vocabulary))
+        case "latin":
+            return Restricted(scripts=("Latin",))
+        case "canonical":
+            return tokens.Canonical()
+        case "characters":
+            return tokens.WithoutRedundantBytes()
+        case _:
+            return tokens.WithoutIsolatedSpaces()
 
 
 def preset_stages(preset: Preset, vocabulary: Vocabulary) -> tuple[Placed, ...]:
     """The stages that a preset brings."""
-    return tuple((STAGES[name](vocabulary), True) for name in preset.stages)
+    return tuple((_stage(name, vocabulary), True) for name in preset.stages)
 
 
 def preset_model(preset: Preset) -> LanguageModel:

@@ -11,8 +11,6 @@ from typing import Final
 from explorer.languages.constraint import Constraint
 from explorer.tokens.machine import TokenMachine
 from explorer.witnesses.answers import Witness
-from explorer.witnesses.engines import ENGINES
-from explorer.witnesses.witness import witness_of
 
 MOST_WITNESSES: Final = 8
 """The number of positions for which masks of other engines are kept."""
@@ -38,6 +36,9 @@ class OtherEngines:
         with self._lock:
             known = self._known.get(prefix)
         if known is None:
+            from explorer.witnesses.engines import ENGINES
+            from explorer.witnesses.witness import witness_of
+
             known = witness_of(self._machine, constraint, prefix, tuple(ENGINES), WITNESS_SECONDS)
             with self._lock:
                 self._known[prefix] = known

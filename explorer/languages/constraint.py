@@ -41,7 +41,6 @@ from explorer.languages.sources.algebra import (
     not_an_operand,
     too_many_parts,
 )
-from explorer.languages.sources.imported import Imported
 from explorer.languages.sources.serial import MAX_DEPTH
 from explorer.languages.stages.methods import StageMethods
 from explorer.languages.stages.stage import PipelineStage, TokenStage
@@ -444,6 +443,7 @@ class Constraint(StageMethods):
             ['a', 'b']
         """
         from explorer.automata.interchange.interegular_bridge import fsm_to_dfa
+        from explorer.languages.sources.imported import Imported
 
         return cls(Imported("from_fsm", fsm_to_dfa(fsm, Meter(budget))))
 
@@ -471,6 +471,7 @@ class Constraint(StageMethods):
             ['c', 'ab']
         """
         from explorer.automata.interchange.openfst import fst_to_dfa
+        from explorer.languages.sources.imported import Imported
 
         return cls(Imported("from_fst", fst_to_dfa(acceptor, labels, Meter(budget))))
 

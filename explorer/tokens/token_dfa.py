@@ -32,7 +32,6 @@ from explorer.errors import ConstraintError, MissingDependency
 from explorer.jit import jit
 from explorer.languages.constraint import Constraint
 from explorer.memo import Kept
-from explorer.tokens.closed_form import store
 from explorer.tokens.closed_form.assemble import Table
 from explorer.tokens.lost import Lost
 from explorer.tokens.machine import Filtered, Mark, Refusal, TokenMachine, TokenTable, storable_of
@@ -387,6 +386,8 @@ class TokenDFA:
         if filtered is not None:
             filtered.of_constraint(self.constraint).save(path)
         else:
+            from explorer.tokens.closed_form import store  # Only files need it.
+
             store.save(
                 file_path("path", path),
                 self.constraint,
@@ -454,6 +455,8 @@ def load_texts(path: str | Path, vocabulary: Vocabulary) -> TokenDFA:
         DamagedFile: As in `TokenDFA.load`.
     """
     vocabulary = instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
+    from explorer.tokens.closed_form import store
+
     constraint, report, arrays = store.load(file_path("path", path), vocabulary)
     return TokenDFA(constraint=constraint, vocabulary=vocabulary, report=report, **arrays)
 

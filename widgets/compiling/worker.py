@@ -39,6 +39,7 @@ from weakref import WeakSet
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ExplorerError
 from explorer.languages.constraint import Constraint
+from explorer.languages.sources import registry
 from explorer.languages.stages.staged import Placed, stages_of, unstaged
 from explorer.tokens.compile import compile_texts
 from explorer.tokens.filtered.apply import filtered
@@ -202,7 +203,7 @@ class CompileWorker:
             ExplorerError: The compilation raised it, or the process broke down.
         """
         off = call_off or CallOff()
-        if isinstance(question, tuple) and not kinds.is_built_in(question[0]):
+        if isinstance(question, tuple) and not registry.is_built_in(question[0]):
             question = kinds.constraint_of_kind(*question)
         if stages is None:
             stages = stages_of(question.source) if isinstance(question, Constraint) else ()

@@ -55,8 +55,6 @@ from explorer.automata.discovered.letters import (
     walk_filling,
     walk_words,
 )
-from explorer.automata.discovered.paired import STAGE, paired, regrouped
-from explorer.automata.discovered.token_counts import NotCounted, limited_parts
 from explorer.automata.machine import (
     UNKNOWN,
     Bool,
@@ -70,7 +68,6 @@ from explorer.automata.machine import (
 from explorer.automata.program import PLAIN, Program
 from explorer.automata.tree.build import build
 from explorer.automata.tree.layout import lay_out
-from explorer.automata.tree.lookaround import resolve
 from explorer.automata.tree.nodes import (
     Call,
     Deferred,
@@ -133,6 +130,8 @@ def discover(node: Node, budget: Budget, meter: Meter | None = None) -> ByteMach
         free = discover(_with_part(node, "body"), budget, meter)
         return Discovered(remembered.kind(marked, free), budget)
     if isinstance(node, Whole):
+        from explorer.automata.tree.lookaround import resolve  # Most patterns have none.
+
         return _over_net(net_of(resolve(node.body, meter), meter, _STAGE), budget)
     parts = LateParts(node)
     try:
@@ -180,6 +179,8 @@ def discover_limits(node: Node, meter: Meter) -> ByteMachine | None:
     Raises:
         BudgetExceeded: A limit was reached.
     """
+    from explorer.automata.discovered.token_counts import NotCounted, limited_parts
+
     try:
         return limited_parts(node, meter, lambda part: discover(part, meter.budget, meter))
     except NotCounted:
@@ -218,6 +219,8 @@ def small_or_discovered(node: Node, budget: Budget | None = None) -> ByteMachine
 
 def _pair(node: Intersect | Subtract | Negate, budget: Budget, meter: Meter) -> ByteMachine:
     """The closed form of an intersection, difference or complement if small, otherwise a pair."""
+    from explorer.automata.discovered.paired import STAGE, paired, regrouped
+
     limits = Budget(**{name: min(getattr(budget, name), getattr(PAIRED, name)) for name in _SIZES})
 
     def closed(part: Node) -> Dfa | None:

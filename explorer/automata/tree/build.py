@@ -49,7 +49,6 @@ from explorer.automata.control_letters import inside_letters, letter_arcs
 from explorer.automata.machine import NO_ARC, Dfa, Int32, Nfa
 from explorer.automata.tree.charset import ENTRY, EXIT, CharSet, Fragment, utf8_fragment
 from explorer.automata.tree.layout import Symbols, lay_out
-from explorer.automata.tree.lookaround import resolve
 from explorer.automata.tree.nodes import (
     Deferred,
     Group,
@@ -102,6 +101,8 @@ def build(node: Node, meter: Meter) -> Dfa:
         case TokenPiece():
             return node.text()
         case Whole():
+            from explorer.automata.tree.lookaround import resolve  # Most patterns have none.
+
             return operations.minimal_dfa(resolve(node.body, meter), meter)
         case Intersect():
             return operations.intersection(build(node.left, meter), build(node.right, meter), meter)

@@ -23,7 +23,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from explorer.arguments import plain, wrong
 from explorer.automata.tree.assertions import without_edge_anchors
@@ -59,9 +59,9 @@ from explorer.languages.regex.characters import (
     read_flags,
     read_set,
 )
-from explorer.languages.regex.terminal_groups import made, read_arguments, unlabelled
-from explorer.languages.terminals import TERMINALS
-from explorer.languages.terminals.kinds import Terminal
+
+if TYPE_CHECKING:
+    from explorer.languages.terminals.kinds import Terminal
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +253,8 @@ class _PatternParser:
                     remedy="Write two patterns and combine them: regex(...) & regex(...), or "
                     "regex(...) + regex(...).",
                 )
+        from explorer.languages.regex.terminal_groups import unlabelled
+
         return unlabelled(root)
 
     def error(
@@ -563,6 +565,8 @@ class _PatternParser:
             if name not in self.names:
                 raise self.error(f"there is no group {name!r} before this place", start, close + 1)
             raise self.reference(self.names[name], start, close + 1)
+        from explorer.languages.terminals import TERMINALS  # Only patterns with names need it.
+
         terminal = TERMINALS.get(name)
         if terminal is not None:
             return self.terminal(terminal, flags, start, close + 1)
@@ -578,6 +582,8 @@ class _PatternParser:
 
     def terminal(self, terminal: Terminal, flags: int, start: int, begin: int) -> Node:
         """Read a terminal such as ``(?P<SUBSTRING_OF>text)``, with its arguments at ``begin``."""
+        from explorer.languages.regex.terminal_groups import made, read_arguments
+
         arguments, self.pos = read_arguments(self.text, begin, start, terminal, self.error)
         item = parse(terminal.make).root if isinstance(terminal.make, str) else None
         if terminal.pattern and self.text[self.pos - 1] == "|" and len(arguments) == terminal.most:

@@ -22,7 +22,6 @@ from explorer.errors import ConstraintError, DamagedFile
 from explorer.languages.regex.characters import LETTERS
 from explorer.languages.regex.parser import Tree, parse
 from explorer.languages.sources.registry import register
-from explorer.languages.terminals import TERMINALS
 
 
 @register("regex")
@@ -58,6 +57,8 @@ class Regex(Source):
         said: list[str] = []
         for node in walk(self.parsed.root):
             if isinstance(node, Group) and node.name and isinstance(node.body, Empty):
+                from explorer.languages.terminals import TERMINALS
+
                 close = get_close_matches(node.name, TERMINALS, 1, 0.8)
                 said += [
                     f"(?P<{node.name}>) is an empty group, not a terminal. Did you mean {each}?"

@@ -13,7 +13,6 @@ from explorer.automata.construction.operations import minimal_dfa
 from explorer.automata.machine import Dfa
 from explorer.automata.rules.network import regular
 from explorer.automata.rules.pieces import components
-from explorer.automata.stacks.of_grammar import decided
 from explorer.automata.tree.layout import lay_out
 from explorer.automata.tree.nodes import Deferred, Node, Outline, Rules
 from explorer.budget import Budget, Meter
@@ -235,6 +234,8 @@ def finite_form(rules: Rules, meter: Meter) -> Dfa:
     Raises:
         NotRegular: The schema leads back to itself.
     """
+    from explorer.automata.stacks.of_grammar import decided
+
     known = decided(rules, meter)
     if known is not None and any(known[0].calls):
         network = known[0]

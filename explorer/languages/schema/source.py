@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache, partial
 from inspect import signature
 from os import PathLike
-from typing import Any, ClassVar, Final, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar, cast
 
 from msgspec import structs
 
@@ -45,10 +45,6 @@ from explorer.errors import (
 )
 from explorer.languages.constraint import Constraint
 from explorer.languages.schema.diagnosis.annotations import leaves_free, schema_remarks
-from explorer.languages.schema.diagnosis.conflicts import conflict, endless_reference
-from explorer.languages.schema.diagnosis.deciding import Deciding
-from explorer.languages.schema.diagnosis.reasons import Reason, ReasonSearch
-from explorer.languages.schema.diagnosis.remedies import LOOP_REMEDIES
 from explorer.languages.schema.machine import (
     WHOLE,
     ClosedSchema,
@@ -57,7 +53,6 @@ from explorer.languages.schema.machine import (
     holds_free,
     is_possible,
 )
-from explorer.languages.schema.once.machine import MARKS, MOST_SEARCHED, ItemsOnce
 from explorer.languages.schema.options import USUAL, Order, Recursion, SchemaOptions
 from explorer.languages.schema.reading.subschemas import Schema, not_too_deep, prepared, root_of
 from explorer.languages.schema.reading.text import (
@@ -80,6 +75,9 @@ from explorer.languages.schema.values.sets import OnceMode, ValueSets
 from explorer.languages.schema.values.spelled import JsonTexts
 from explorer.languages.sources.registry import kind_of, register
 from explorer.languages.types.schema import is_type, type_name
+
+if TYPE_CHECKING:
+    from explorer.languages.schema.diagnosis.reasons import Reason, ReasonSearch
 
 LIMITS_OF_REASONS: Final = Budget(states=100_000, seconds=3)
 """The budget of the machine of a schema without one of its keywords."""
@@ -144,16 +142,20 @@ class JsonSchema(Source):
     @property
     def space_remedy(self) -> str:
         """The remedy for white space without end."""
-        return LOOP_REMEDIES["space"]
+        return self.loop_remedy("space")
 
     def loop_remedy(self, what: Loop) -> str:
         """The remedy for a loop: the keyword or the option that ends it."""
+        from explorer.languages.schema.diagnosis.remedies import LOOP_REMEDIES
+
         return LOOP_REMEDIES[what]
 
     def lower(self) -> Node:
         """One machine for the whole schema, or the rules of a schema that needs a stack."""
         if not self._may_remember:
             return self._node("refused")
+        from explorer.languages.schema.once.machine import MARKS, ItemsOnce
+
         return Remembered(
             0, len(self.schema), self._node("free"), self._node("marked"), self._node("refused"),
             ItemsOnce, MARKS, waits=self.options.property_order == "any",
@@ -333,6 +335,8 @@ class JsonSchema(Source):
         """One sentence on the arrays whose items are remembered."""
         if not (self._may_remember and self._noted and self._noted[0].remembered):
             return ()
+        from explorer.languages.schema.once.machine import MOST_SEARCHED
+
         pointers = ", ".join(self._noted[0].remembered)
         return (
             f"With items that are remembered ({pointers}) no distance to the end is known, and an "
@@ -380,6 +384,8 @@ class JsonSchema(Source):
 
     def why_empty(self) -> UnsatisfiableSchema:
         """The error that names the keywords that exclude each other."""
+        from explorer.languages.schema.diagnosis.conflicts import conflict, endless_reference
+
         meter = Meter(LIMITS_OF_CONFLICTS)
         options = replace(
             self.options, strict=False, free_depth=min(self.options.free_depth, 1),
@@ -655,6 +661,8 @@ def _asked(schema: object) -> object:
 @lru_cache(maxsize=8)
 def search_of(source: JsonSchema) -> ReasonSearch:
     """The search for reasons of a source, with the machines that it has made."""
+    from explorer.languages.schema.diagnosis.deciding import Deciding
+    from explorer.languages.schema.diagnosis.reasons import ReasonSearch
 
     def machine_of(schema: Schema, options: SchemaOptions) -> ByteMachine:
         return discover(source.with_parsed(schema, options).late_tree, LIMITS_OF_REASONS)

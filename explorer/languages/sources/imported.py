@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
 from explorer.arguments import instance
-from explorer.automata.interchange.validate import checked_dfa
 from explorer.automata.machine import Dfa
 from explorer.automata.tree.nodes import Machine, Node, Source
 from explorer.errors import DamagedFile
@@ -50,6 +49,8 @@ class Imported(Source):
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The machine that was saved, checked before anything runs it."""
+        from explorer.automata.interchange.validate import checked_dfa  # Only files need it.
+
         machine = checked_dfa(
             fields["symbol_class"], fields["table"], fields["accepting"], fields["start"]
         )

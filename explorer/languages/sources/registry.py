@@ -18,7 +18,6 @@ kind that is not loaded: a process that only writes patterns never loads the rea
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from importlib import import_module
 from typing import Final, TypeVar, cast
 
@@ -31,32 +30,50 @@ _KINDS: Final[dict[str, type[Source]]] = {}
 _READERS: Final[dict[str, Callable[[str], Source]]] = {}
 _NAMES: Final[dict[type[Source], str]] = {}
 
-_BUILT_IN: Final = {
-    "regex.source": ("regex",),
-    "sources.choice": ("choices",),
-    "grammar.source": ("grammar", "grammar (Lark)"),
-    "schema.source": ("JSON Schema",),
-    "sources.aliases": ("choices with aliases",),
-    "template.generated": ("template",),
-    "types.source": ("Python type", "Python calls"),
-    "phases.control": ("control token", "any tokens"),
-    "phases.free": ("any text", "text until"),
-    "phases.structural": ("structural tag",),
-    **dict.fromkeys(
-        ("sources.algebra", "sources.imported", "sources.detokenized", "grammar.bounded",
-         "stages.staged", "phases.phase", "phases.markup", "tools.source",
-         "engines.source"),
-        (),
+_BUILT_IN: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
+    "regex.source": (("regex",), ("regex",)),
+    "sources.choice": (("choice",), ("choices",)),
+    "grammar.source": (("grammar", "lark-grammar"), ("grammar", "grammar (Lark)")),
+    "schema.source": (("json_schema",), ("JSON Schema",)),
+    "sources.aliases": (("aliases",), ("choices with aliases",)),
+    "template.source": (("template",), ("template",)),
+    "phases.control": (("token", "any_tokens", "other_token"), ("control token", "any tokens")),
+    "phases.free": (("any_text", "text_until"), ("any text", "text until")),
+    "phases.structural": (("structural_tag",), ("structural tag",)),
+    "sources.algebra": (
+        ("union", "concatenation", "intersection", "difference", "complement", "repetition",
+         "healed"), (),
     ),
+    "sources.imported": (("imported",), ()),
+    "sources.detokenized": (("detokenized",), ()),
+    "grammar.bounded": (("bounded-grammar",), ()),
+    "stages.staged": (("staged",), ()),
+    "schema.free": (("json",), ()),
+    "template.until": (("until", "until match"), ()),
+    "template.limited": (("limited",), ()),
+    "template.many": (("many",), ()),
+    "types.source": (("type", "calls"), ()),
+    "phases.phase": (("phase",), ()),
+    "phases.markup": (("xml_arguments",), ()),
+    "tools.source": (("tools",), ()),
+    "engines.patterns": (("engine_regex",), ()),
+    "engines.source": (("engine_schema",), ()),
 }  # fmt: skip
-"""The files whose kinds every process knows, each with the names that the editor offers, in the
-order in which it offers them; later registrations follow."""
+"""The files whose kinds every process knows: the kinds of each, and the names that the editor
+offers, in the order in which it offers them; later registrations follow."""
+
+FILE_OF_KIND: Final = {kind: file for file, (kinds, _) in _BUILT_IN.items() for kind in kinds}
+"""The file of each kind of the engine."""
+
+_FILE_OF_NAME: Final = {name: file for file, (_, names) in _BUILT_IN.items() for name in names}
+_LATER: Final[set[str]] = set()
+"""The names that were registered outside of the engine."""
 
 
-@cache
-def _load_built_in() -> None:
-    for name in _BUILT_IN:
-        import_module(f"explorer.languages.{name}")
+def _load(file: str | None) -> None:
+    """Import a file of kinds, if there is one."""
+    if file is not None:
+        import_module(f"explorer.languages.{file}")
 
 
 def register(name: str) -> Callable[[Kind], Kind]:
@@ -72,7 +89,8 @@ def register(name: str) -> Callable[[Kind], Kind]:
     def known(made: Kind) -> Kind:
         kind = cast("type[Source]", made)
         if not kind.__module__.startswith("explorer.languages."):
-            _load_built_in()  # So that their names are taken.
+            _load(FILE_OF_KIND.get(kind.kind))  # So that its name is taken.
+            _LATER.add(name)
         other = _KINDS.get(kind.kind)
         if other is not None and other.__qualname__ != kind.__qualname__:
             raise ConstraintError(
@@ -95,6 +113,7 @@ def register_reader(name: str, read: Callable[[str], Source]) -> None:
         read: Makes the source from the text in the editor, which shows its errors.
     """
     _READERS[name] = read
+    _LATER.add(name)
 
 
 def forget(name: str) -> None:
@@ -104,6 +123,7 @@ def forget(name: str) -> None:
         name: As it was given to `register` or `register_reader`.
     """
     _READERS.pop(name, None)
+    _LATER.discard(name)
     for kind in [kind for kind, known in _NAMES.items() if known == name]:
         del _NAMES[kind], _KINDS[kind.kind]
 
@@ -115,7 +135,7 @@ def kind_of(kind: str) -> type[Source]:
         DamagedFile: There is no such kind.
     """
     if kind not in _KINDS:
-        _load_built_in()
+        _load(FILE_OF_KIND.get(kind))
     known = _KINDS.get(kind)
     if known is None:
         raise DamagedFile(
@@ -133,9 +153,12 @@ def name_of(source: Source) -> str:
 
 def offered() -> tuple[str, ...]:
     """The names under which the editor offers sources: the engine's, then later registrations."""
-    _load_built_in()
-    ours = [name for names in _BUILT_IN.values() for name in names if name in _READERS]
-    return (*ours, *(name for name in _READERS if name not in ours))
+    return (*_FILE_OF_NAME, *(name for name in _READERS if name not in _FILE_OF_NAME))
+
+
+def is_built_in(name: str) -> bool:
+    """Whether the engine itself reads the texts of a name, so that other processes do too."""
+    return name in _FILE_OF_NAME and name not in _LATER
 
 
 def read(name: str, text: str) -> Source:
@@ -154,6 +177,8 @@ def read(name: str, text: str) -> Source:
     """
     reader = reader_of(name)
     if reader is None:
+        for file in _BUILT_IN:
+            _load(file)
         made = name in _NAMES.values()
         why = "is made in Python, not written as text" if made else "is not a kind of constraint"
         raise ConstraintError(f"{name!r} {why}.", remedy=f"Choose one of {', '.join(offered())}.")
@@ -163,5 +188,5 @@ def read(name: str, text: str) -> Source:
 def reader_of(name: str) -> Callable[[str], Source] | None:
     """The function that reads the texts of a name, if there is one."""
     if name not in _READERS:
-        _load_built_in()
+        _load(_FILE_OF_NAME.get(name))
     return _READERS.get(name)

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from threading import RLock
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -29,9 +29,11 @@ from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded
 from explorer.memo import Recent
-from explorer.tokens.saturation.ends import StackEnds
 from explorer.tokens.walks.trie import Trie, single_bytes
 from explorer.tokens.walks.walk import walk_trie
+
+if TYPE_CHECKING:
+    from explorer.tokens.saturation.ends import StackEnds
 
 STAGE: Final = "The search for an end"
 
@@ -164,6 +166,8 @@ class Finishing:
 
     def _ends(self) -> StackEnds | None:
         if self._stack_ends is None and self._stacks is not None:
+            from explorer.tokens.saturation.ends import StackEnds  # Only grammars need it.
+
             self._stack_ends = StackEnds(self._stacks, self._trie, single_bytes(self._trie))
         return self._stack_ends
 
