@@ -69,7 +69,6 @@ class Editing:
         self._aside: Aside | None = None  # The user's lines, while a preset's own model is shown.
         self._guest: LanguageModel | None = None  # That model, if it is not the toy.
         self._own = cursor.session.lm
-        self._prompt = ""  # The prompt that the page had when the toy replaced the model.
         self._written: WeakKeyDictionary[TokenMachine, tuple[str, str]] = WeakKeyDictionary()
 
     def ready(self) -> None:
@@ -104,18 +103,16 @@ class Editing:
         question = kind, text
         session = self._cursor.session
         if preset == kinds.TOY:
-            self._set_aside(prompt)
+            self._set_aside()
             self._begin(ToyModel(), toy_constraint(), "")
             return None
         chosen = None if preset is None else kinds.preset_of(preset)
         brings = chosen is not None and bool(chosen.model)
         # A preset in another language needs a vocabulary that can write it.
         elsewhere = preset is not None and self._has_guest() and not brings
-        typed = prompt
         if preset is not None:
-            prompt = self._prompt_for(preset, prompt)
-        staged = chosen is not None and bool(chosen.stages)
-        if question == self.text() and not elsewhere and not brings and not staged:
+            prompt = "" if chosen is None else chosen.prompt
+        if question == self.text() and not elsewhere and not brings:
             self._change(None, prompt)
             return None
         before = self._aside.session if elsewhere and self._aside else session
@@ -133,17 +130,15 @@ class Editing:
             elif elsewhere:
                 lm = load_model("tiny")
                 vocabulary = lm.vocabulary
-            around = kinds.preset_stages(chosen, vocabulary) if chosen and staged else stages
 
             def put(dfa: TokenMachine) -> None:
                 if self._cursor.session.lm is not session.lm:
                     raise CalledOff("Another model was chosen meanwhile.")
                 self._written[dfa] = question
                 if brings and lm is not None:
-                    self._set_aside(typed)
+                    self._set_aside()
                     self._guest = lm
-                    heal = "prompt" if chosen and chosen.heal else False
-                    self._begin(lm, dfa, prompt, heal)
+                    self._begin(lm, dfa, prompt)
                 elif elsewhere and aside is not None:
                     self._back(aside, dfa, prompt)
                 elif elsewhere and lm is not None:
@@ -151,7 +146,7 @@ class Editing:
                 else:
                     self._change(dfa, prompt)
 
-            return asked, vocabulary, around, put
+            return asked, vocabulary, stages, put
 
         return self._compiled(make)
 
@@ -344,23 +339,11 @@ class Editing:
         lm = self._cursor.session.lm
         return isinstance(lm, ToyModel) or (lm is not None and lm is self._guest)
 
-    def _set_aside(self, prompt: str) -> None:
+    def _set_aside(self) -> None:
         """Keep the user's own lines until the model that a preset brought is left again."""
         lm = self._cursor.session.lm
         if lm != ToyModel() and (lm is None or lm is not self._guest):
             self._aside = self._cursor.aside()
-            self._prompt = prompt
-
-    def _prompt_for(self, preset: str, typed: str) -> str:
-        """The prompt for a preset: the user's own, else the one that the preset brings."""
-        chosen, aside = kinds.preset_of(preset), self._aside
-        if isinstance(self._cursor.session.lm, ToyModel) and aside is not None and not typed:
-            before = aside.session.prompt
-            typed = self._prompt or (before if isinstance(before, str) else "")
-        own = typed and typed not in {one.prompt for one in kinds.OFFERED}
-        if own or chosen is None:
-            return typed if own else ""
-        return chosen.prompt
 
     def _change(self, dfa: TokenMachine | None, prompt: str) -> None:
         session = self._cursor.session

@@ -151,7 +151,7 @@ def taken(place: ShownPlace) -> Taken:
                 name: [*values]
                 for name, values in cast("dict[str, list[object]]", told.history).items()
             },
-            "offered": {"kinds": [], "presets": [], "models": []},
+            "offered": {"kinds": [], "presets": [], "examples": {}, "models": []},
             "editor": question["editor"],
             "sampler": question["sampler"],
         }

@@ -19,9 +19,6 @@ from explorer.arguments import instance, wrong
 from explorer.errors import ConstraintError
 from explorer.languages.constraint import Constraint
 from explorer.languages.sources import registry
-from explorer.languages.stages.stage import PipelineStage
-from explorer.languages.stages.staged import Placed
-from explorer.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from explorer.decoding.models.model import LanguageModel
@@ -95,8 +92,8 @@ class Preset:
     text: str
     prompt: str = ""
     model: str = ""
-    stages: tuple[str, ...] = ()
-    heal: bool = False
+    title: str = ""
+    picture: str = ""
 
 
 def _offered() -> tuple[Preset, ...]:
@@ -105,35 +102,17 @@ def _offered() -> tuple[Preset, ...]:
 
 
 OFFERED: Final = _offered()
-"""All presets in the editor's list."""
+"""All presets; the editor shows those with a picture."""
+
+PICTURED: Final[list[dict[str, str]]] = [
+    msgspec.to_builtins(preset) for preset in OFFERED if preset.picture
+]
+"""The presets that the editor shows, as plain values."""
+
+EXAMPLES: Final = {preset.kind: preset.text for preset in reversed(OFFERED)}
+"""A text to begin with, by kind."""
 
 TOY: Final = OFFERED[0].name
-
-
-def _stage(name: str, vocabulary: Vocabulary) -> PipelineStage:
-    """The stage that a preset names, for the vocabulary that it is compiled for."""
-    # Imported here, because few presets have one.
-    from explorer.languages.stages import tokens
-    from explorer.languages.stages.declared import steps_of
-    from explorer.languages.stages.preprocessed import Preprocessed
-    from explorer.languages.stages.restricted import Restricted
-
-    match name:
-        case "preprocessed":
-            return Preprocessed(steps_of(vocabulary))
-        case "latin":
-            return Restricted(scripts=("Latin",))
-        case "canonical":
-            return tokens.Canonical()
-        case "characters":
-            return tokens.WithoutRedundantBytes()
-        case _:
-            return tokens.WithoutIsolatedSpaces()
-
-
-def preset_stages(preset: Preset, vocabulary: Vocabulary) -> tuple[Placed, ...]:
-    """The stages that a preset brings."""
-    return tuple((_stage(name, vocabulary), True) for name in preset.stages)
 
 
 def preset_model(preset: Preset) -> LanguageModel:
@@ -142,16 +121,6 @@ def preset_model(preset: Preset) -> LanguageModel:
     from explorer.decoding.models.load import load_model
 
     return load_model(preset.model or "tiny")
-
-
-def presets_of(group: str) -> tuple[Preset, ...]:
-    """The presets of a group.
-
-    Example:
-        >>> [preset.name for preset in presets_of("tag")]
-        ['think, then answer', 'a call of a tool', 'calls of several tools', 'channels of Harmony']
-    """
-    return tuple(preset for preset in OFFERED if preset.group == group)
 
 
 def preset_of(name: str) -> Preset | None:

@@ -96,7 +96,6 @@ from widgets.figures.told import (
     Moved,
     Named,
     Offered,
-    OfferedPreset,
     SamplerState,
     ShownPosition,
     TokenBox,
@@ -627,7 +626,12 @@ class ShownPlace:
     def offered(self) -> Offered:
         """The choices of the editor, which do not depend on the place."""
         models = list(self.editing.models())
-        return {"kinds": list(kinds.kinds()), "presets": _PRESETS, "models": models}
+        return {
+            "kinds": list(kinds.kinds()),
+            "presets": kinds.PICTURED,
+            "examples": kinds.EXAMPLES,
+            "models": models,
+        }
 
     def _worked_out(self) -> ToldPlace:
         cursor, session, page, told = self.cursor, self.session, self.page, self._told
@@ -674,11 +678,6 @@ class ShownPlace:
             "model": "" if self.session.lm is None else self.session.lm.name,
             **page.editor,
         }
-
-
-_PRESETS: Final[list[OfferedPreset]] = [
-    {"name": preset.name, "kind": preset.kind, "text": preset.text} for preset in kinds.OFFERED
-]
 
 
 _PLACES: Final[WeakValueDictionary[int, ShownPlace]] = WeakValueDictionary()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
     from tests.browser.conftest import Notebook
+    from widgets.kinds import Preset
 
 
 TOY = "from widgets import Explorer\ntoy = Explorer()\ntoy"
@@ -17,9 +19,17 @@ MACHINES = ("character_fsa", "detokenizing_fst", "token_dfa")
 F, FOO, FOR, FOOD = 0, 2, 3, 4
 
 
+QUIET = {"Fork", "Reset", "Sampler", "Keys"}
+"""The buttons that are in the menu of the explorer."""
+
+
 def press(root: Locator, name: str) -> None:
-    """Click a button, by its whole name."""
+    """Click a button, by its whole name; one of the explorer's menu where it is."""
+    if name in QUIET:
+        root.locator(".lmx-top > .lmx-menu:not([open]) > summary").last.click()
     root.get_by_role("button", name=name, exact=True).click()
+    if name in QUIET:
+        root.page.keyboard.press("Escape")
 
 
 def opened(machine: Locator) -> Locator:
@@ -37,6 +47,21 @@ def drawer(root: Locator, *names: str) -> Locator:
         if head.get_attribute("aria-expanded") == "false":
             head.click()
     return root
+
+
+def choose(root: Locator, name: str) -> None:
+    """Begin with a preset that the editor shows, by the name that the kernel has for it."""
+    root.locator(".lmx-edit .lmx-menu:not([open]) > summary").click()
+    root.locator(".lmx-presets button").and_(
+        root.locator(f"[data-preset={json.dumps(name)}]")
+    ).click()
+
+
+def write(root: Locator, preset: Preset) -> None:
+    """Write the constraint and the prompt of any preset into the editor."""
+    root.get_by_role("combobox", name="kind of constraint").select_option(preset.kind)
+    root.get_by_role("textbox", name="prompt").fill(preset.prompt)
+    root.get_by_role("textbox", name="constraint").fill(preset.text)
 
 
 STEP, BACK, START, END = "step (→)", "back (←)", "to the start (Home)", "to the end (End)"

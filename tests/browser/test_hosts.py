@@ -192,7 +192,7 @@ def test_a_restarted_kernel(toy: Locator, notebook: Notebook) -> None:
     toy.locator(".lmx-why .said", has_text="Run the cell again").wait_for()
     press(toy, "close")
     for name in ("Fork", "play or pause (space)", "to the end (End)"):
-        assert toy.get_by_role("button", name=name).is_disabled()
+        assert toy.get_by_role("button", name=name, include_hidden=True).is_disabled()
     assert toy.get_by_role("textbox", name="constraint").is_disabled()
     for k in (1, 0):
         press(toy, BACK)

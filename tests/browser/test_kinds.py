@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.acting import STEP, at, press, quiet
+from tests.browser.acting import STEP, at, press, quiet, write
 from tests.browser.conftest import Lab, Notebook
-from widgets.kinds import OFFERED, preset_of
+from tests.presets import preset_named
+from widgets.kinds import OFFERED
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
@@ -86,16 +87,15 @@ def test_each_kind_shows_what_is_wrong_where_it_stands(
     kind = root.get_by_role("combobox", name="kind of constraint")
     error, report = part.locator(".lmx-error"), root.locator(".report")
     for number, (name, (right, wrong), (line, under)) in enumerate(kinds):
-        preset = preset_of(name)
-        assert preset is not None and right in preset.text
-        before = report.inner_text()
-        root.get_by_label("presets").select_option(label=name)
+        preset = preset_named(name)
+        assert right in preset.text
+        before = report.text_content()
+        write(root, preset)
         notebook.page.wait_for_function(
-            "([el, before]) => el.innerText.includes('state') && el.innerText !== before",
+            "([el, before]) => el.textContent.includes('state') && el.textContent !== before",
             arg=[report.element_handle(), before],
         )
         assert (field.input_value(), kind.input_value()) == (preset.text, preset.kind)
-        assert field.evaluate("(el) => el.scrollTop") == 0
         shot(notebook, part, f"kind-{number}")
         field.fill(preset.text.replace(right, wrong, 1))
         error.locator("pre").wait_for()
@@ -138,7 +138,7 @@ def test_each_kind_has_a_text_of_its_own(notebook: Notebook, lab: Lab) -> None:
     assert field.input_value() == first
     kind.select_option("JSON Schema")
     assert field.input_value() == '{"type": "null"}'
-    root.locator(".report", has_text="state").wait_for()
+    root.locator(".report", has_text="state").wait_for(state="attached")
     quiet(notebook)
 
 

@@ -79,7 +79,7 @@ def exported(chromium: Browser, made: Explorer, path: Path) -> Locator:
     page = chromium.new_page(viewport={"width": 1100, "height": 1000})
     page.goto(path.as_uri())
     root = page.locator(".lmx-root")
-    drawer(root).locator(".lmx-part-mask").wait_for()
+    drawer(root, "mask").locator(".lmx-part-mask").wait_for()
     settle(page)
     return root
 
@@ -160,6 +160,7 @@ def test_131_072_tokens_stand_by_class_and_five_can_be_seen(notebook: Notebook, 
     session.run(6)
     trace = session.trace
     at(root, 1)
+    rest(drawer(root, "mask"))
     assert root.get_by_label("order of the mask").input_value() == "class"
     order = by_class(trace.token_class)
     assert lit(root) == trace.allowed(1)[order].nonzero()[0].tolist()

@@ -23,7 +23,8 @@ Explorer("tiny", cities.canonical(), "The city is")
 def shows(root: Locator, machine: TokenMachine) -> None:
     """Wait until the mask is that of the start of a machine."""
     size = int(machine.allowed(machine.start).sum())
-    root.get_by_text(f"{size} of {len(machine.vocabulary):,} allowed").wait_for()
+    said = f"{size} of {len(machine.vocabulary):,} allowed"
+    root.locator(".lmx-facts .allowed", has_text=said).wait_for()
     rest(root)
 
 
@@ -107,6 +108,7 @@ def test_another_model_is_chosen(notebook: Notebook, lab: Lab) -> None:
     assert notebook.run_all()
     root = notebook.explorer()
     at(root, 0)
+    root.locator(".lmx-top > .lmx-menu > summary").first.click()
     choice = root.get_by_label("model", exact=True)
     assert choice.input_value() == "tiny"
     choice.select_option("tiny-sp")

@@ -22,7 +22,7 @@ def test_an_arc_is_changed_and_who_composed_is_told(
     said = re.compile(
         r"^composed by pynini, [0-9.]+ ms; by functions, [0-9.]+ ms; the same machine$"
     )
-    line.filter(has_text=said).wait_for()
+    line.filter(has_text=said).wait_for(state="attached")
     transducer = root.locator('[data-machine="detokenizing_fst"]')
     press(opened(transducer), "Detokenizing FST: edit an arc")
     form = transducer.locator(".lmx-arcs")
@@ -36,7 +36,7 @@ def test_an_arc_is_changed_and_who_composed_is_told(
     press(form, "apply")
     root.locator(f'.lmx-cell.on[data-token="{FOR}"]').wait_for()
     assert allowed(root) == sorted([*usual, FOR])
-    line.filter(has_text=said).wait_for()
+    line.filter(has_text=said).wait_for(state="attached")
     for theme, name in ((LIGHT, "light"), ("JupyterLab Dark", "dark")):
         notebook.theme(theme)
         rest(root)

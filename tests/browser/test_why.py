@@ -11,7 +11,6 @@ import pytest
 
 from tests.browser.acting import STEP, TOY, allowed, at, drawer, press, quiet, rest
 from tests.browser.conftest import Lab, Notebook
-from tests.evidence import few
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
@@ -272,7 +271,8 @@ def test_a_white_space_loop_is_said_with_the_constraint(notebook: Notebook, lab:
     assert notebook.run_all()
     root = notebook.explorer()
     root.locator('[data-drawer="traps"] span', has_text="1").wait_for()
-    drawer(root, "traps", "reasons").locator(".lmx-trap b", has_text="White space").wait_for()
+    drawer(root, "mask", "traps", "reasons")
+    root.locator(".lmx-trap b", has_text="White space").wait_for()
     assert "may be written for ever" in root.locator(".lmx-traps").inner_text()
     # A large mask: the group's tokens are painted in the colour of what is masked.
     root.locator(".lmx-group").first.click()
@@ -326,49 +326,6 @@ from widgets import Explorer
 lm = explorer.load_model("tiny")
 Explorer(lm, explorer.regex("caf(é|e)s?"), prompt="I drank in two ")"""
 
-CUT = """(root) => [...root.querySelectorAll(".lmx-row .why")].filter((el) => {
-    if (!el.textContent || el.closest("[hidden]")) return false;
-    const box = el.getBoundingClientRect();
-    const row = el.closest(".lmx-row").getBoundingClientRect();
-    return el.scrollWidth > el.clientWidth + 1 || el.scrollHeight > el.clientHeight + 1
-        || box.right > row.right + 1 || box.bottom > row.bottom + 1;
-}).map((el) => el.textContent)"""
-
-
-@pytest.mark.parametrize("width", few([400, 700, 1000, 1400], 1))
-def test_reasons_beside_the_bars_are_whole_and_two_can_be_compared(
-    notebook: Notebook, lab: Lab, width: int
-) -> None:
-    page = notebook.page
-    page.set_viewport_size({"width": width + 120, "height": 900})
-    notebook.open(lab.code(f"reasons{width}.ipynb", REAL))
-    page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
-    assert notebook.run_all()
-    root = notebook.explorer()
-    masked = root.locator(".lmx-row.masked")
-    masked.nth(3).wait_for()
-    rest(root)
-    assert root.evaluate(CUT) == []
-    if width == 400:  # As on a telephone, where the notebook has less than 300 px of it.
-        page.set_viewport_size({"width": width, "height": 900})
-        rest(root)
-        assert root.evaluate(CUT) == []
-        page.set_viewport_size({"width": width + 120, "height": 900})
-        rest(root)
-    before = root.locator(".lmx-row.masked:not([hidden])").count()
-    masked.nth(0).click()
-    panel(root).locator(".said").wait_for()
-    rest(root)
-    if width >= 700:  # Beside the machines: bars do not give way above empty space.
-        empty = root.evaluate(
-            """(root) => root.querySelector(".lmx-numbers").getBoundingClientRect().bottom
-                - root.querySelector(".lmx-why").getBoundingClientRect().bottom"""
-        )
-        hidden = before - root.locator(".lmx-row.masked:not([hidden])").count()
-        assert hidden == 0 or empty < 100
-    quiet(notebook)
-
-
 SCHEMAS = """import explorer
 from typing_extensions import TypedDict
 from widgets import Explorer
@@ -387,14 +344,11 @@ def test_of_a_schema_one_line_is_shown_and_the_editor_scrolls_to_it(
     )
     notebook.open(lab.code("schemas.ipynb", *cells))
     assert notebook.run_all()
-    for number, where in ((0, "textarea.pattern"), (1, ".lmx-stands pre")):
+    for number in (0, 1):
         root = notebook.explorer(number)
-        editor = root.locator(where)
-        if number:  # Folded beside the type that a person wrote.
+        if number:
             written = root.get_by_role("textbox", name="constraint", exact=True)
             assert written.input_value() == "from_type(Patient)"
-            assert not editor.is_visible()
-            root.locator(".lmx-stands summary").click()
         press(root, STEP)
         at(root, 1)
         masked = root.locator(".lmx-row.masked").first
@@ -408,17 +362,16 @@ def test_of_a_schema_one_line_is_shown_and_the_editor_scrolls_to_it(
         assert part.startswith('"')
         assert "\n" not in line.inner_text().strip()
         assert len(found.locator(".said").first.inner_text()) < 100
-        # Its line is in view in the editor, which holds more lines than it shows.
-        shown = editor.evaluate(
-            """(el) => {
-                const marks = el.matches("textarea") ? el.previousElementSibling : el;
-                const [mark, box] = [marks.querySelector(".expect"), el]
-                    .map((one) => one.getBoundingClientRect());
-                return [el.scrollTop, mark.top >= box.top - 1 && mark.bottom <= box.bottom + 1];
-            }"""
-        )
-        assert shown[0] > 50
-        assert shown[1]
+        # It is in view in the line of the editor, in the middle of a long text.
+        if not number:
+            shown = root.locator(".lmx-field .behind").evaluate(
+                """(el) => {
+                    const [mark, box] = [el.querySelector(".expect"), el]
+                        .map((one) => one.getBoundingClientRect());
+                    return [el.scrollLeft, mark.left < box.right && mark.right > box.left];
+                }"""
+            )
+            assert shown[0] > 50 and shown[1]
         # What one can do comes right after the reason.
         order = found.evaluate("(el) => [...el.children].map((one) => one.className)")
         assert order.index("dim nearest") <= 5
@@ -433,4 +386,5 @@ def test_words_and_signs_are_explained_on_demand_and_as_tooltips(toy: Locator) -
     for word in ("=", "≠", "✓", "Δ", "KL", "feasible mass", "token class", "constr."):
         assert word in words
     assert "probability" in (toy.locator(".lmx-facts .z").get_attribute("title") or "")
-    assert "bits" in (toy.locator(".lmx-facts div", has_text="KL").get_attribute("title") or "")
+    toy.locator(".lmx-figures summary").click()
+    assert "bits" in toy.locator(".lmx-figures dd").last.inner_text()

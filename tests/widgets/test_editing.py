@@ -12,9 +12,10 @@ from pydantic import BaseModel, Field
 from explorer import Budget, from_type, json_schema, load_model, regex
 from explorer.tokens.machine import TokenMachine
 from tests.evidence import few
+from tests.presets import presets_of
 from tests.widgets.page import Page
 from widgets.compiling.worker import CompileWorker
-from widgets.kinds import TOY, presets_of
+from widgets.kinds import TOY
 from widgets.toy import PATTERN
 from widgets.views.explorer import Explorer
 
@@ -117,7 +118,7 @@ def test_presets_change_the_vocabulary_and_the_toy_comes_back(page: Page) -> Non
     )["ok"]  # fmt: skip
     session = page.made.session
     assert len(session.vocabulary) > 1000
-    assert (session.prompt, shown(page)) == ("At ", preset.text)
+    assert (session.prompt, shown(page)) == (preset.prompt, preset.text)
     long = page.edit("[a-z ]*a[a-z ]{19}", prompt="At ")
     toy = page.edit(PATTERN, preset=TOY)
     assert page.heard[-1]["re"] == toy and page.heard[-1]["ok"]
@@ -154,13 +155,12 @@ def test_after_the_toy_the_prompt_and_the_line_are_there_again(dated: Page) -> N
     cursor = dated.made.cursor
     cursor.step()
     cursor.step()
-    kept, text = cursor.session.ids, cursor.session.text
+    kept = cursor.session.ids
     to_the_toy(dated, "The date is ")
     cursor.step()
-    to_a_preset(dated, "ISO date-time")  # It begins with a date as well.
-    assert dated.made.editor["prompt"] == cursor.session.prompt == "The date is "
-    assert (cursor.session.ids, cursor.session.text) == (kept, text)
-    assert [name for name, _ in cursor.lines] == ["line 1"]
+    to_a_preset(dated, "ISO date-time")
+    assert dated.made.editor["prompt"] == cursor.session.prompt == "The meeting starts at "
+    assert cursor.session.ids == kept  # It begins with a date as well.
 
 
 def test_after_the_toy_what_no_longer_holds_stays_beside_the_line(dated: Page) -> None:
@@ -171,17 +171,10 @@ def test_after_the_toy_what_no_longer_holds_stays_beside_the_line(dated: Page) -
     kept = cursor.session.ids
     to_the_toy(dated, "")
     to_a_preset(dated, "choices")
-    assert cursor.session.prompt == "The date is "
+    assert cursor.session.prompt == "Is it raining?\n"
     assert cursor.session.ids == ()
     assert [name for name, _ in cursor.lines] == ["line 1", "line 2 before edit 1", "line 2"]
     assert cursor.lines[1][1].ids == kept
-
-
-def test_a_prompt_typed_just_before_the_toy_comes_back(dated: Page) -> None:
-    to_the_toy(dated, "Today is ")
-    to_the_toy(dated, "")  # From the toy to the toy: nothing new is put aside.
-    to_a_preset(dated, "IPv4")
-    assert dated.made.session.prompt == "Today is "
 
 
 def test_a_preset_that_fails_after_the_toy_leaves_the_toy(dated: Page) -> None:
@@ -189,7 +182,7 @@ def test_a_preset_that_fails_after_the_toy_leaves_the_toy(dated: Page) -> None:
     assert not dated.answer(dated.edit("(foo", preset="IPv4"))["ok"]
     assert shown(dated) == PATTERN
     to_a_preset(dated, "IPv4")
-    assert dated.made.session.prompt == "The date is "
+    assert dated.made.session.prompt == "The host is "
 
 
 ACTIONS = ("preset", "toy", "other preset", "typed", "cancel", "step", "reset", "fork", "again")

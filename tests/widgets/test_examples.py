@@ -6,6 +6,7 @@ import pytest
 
 import explorer
 from explorer.decoding.models.model import LanguageModel
+from tests.presets import ALL, preset_named, presets_of
 from tests.widgets.page import Page
 from widgets import kinds
 from widgets.cursor import Cursor
@@ -18,14 +19,14 @@ def model_of(preset: kinds.Preset) -> LanguageModel:
     return kinds.preset_model(preset)
 
 
-WRITTEN = [preset for preset in kinds.OFFERED if preset.name != kinds.TOY]
+WRITTEN = [preset for preset in ALL if preset.name != kinds.TOY]
 
 
 @pytest.mark.parametrize("preset", WRITTEN, ids=lambda one: one.name)
 def test_a_preset_compiles_and_takes_steps(preset: kinds.Preset) -> None:
     constraint = kinds.constraint_of_kind(preset.kind, preset.text)
     assert written_constraint(constraint) == (preset.kind, preset.text)
-    assert preset.prompt or preset.stages
+    assert preset.prompt
     session = explorer.Session(model_of(preset), constraint, preset.prompt)
     for _ in range(4):
         if not session.trace.finished:
@@ -33,7 +34,7 @@ def test_a_preset_compiles_and_takes_steps(preset: kinds.Preset) -> None:
     assert session.ids
 
 
-@pytest.mark.parametrize("preset", kinds.presets_of("tag"), ids=lambda one: one.name)
+@pytest.mark.parametrize("preset", presets_of("tag"), ids=lambda one: one.name)
 def test_a_machine_with_control_tokens_is_drawn_whole(preset: kinds.Preset) -> None:
     """Characters and control tokens that lead to one state are one edge."""
     constraint = kinds.constraint_of_kind(preset.kind, preset.text)
@@ -48,7 +49,7 @@ def test_every_kind_of_the_editor_has_a_preset() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("example", kinds.presets_of("field"), ids=lambda one: one.name)
+@pytest.mark.parametrize("example", presets_of("field"), ids=lambda one: one.name)
 def test_an_example_is_written_and_read_back(example: kinds.Preset) -> None:
     constraint = kinds.constraint_of_kind(example.kind, example.text)
     # A grammar that recurses knows no distance to the end, so no limit can take part in its mask.
@@ -61,52 +62,28 @@ def test_an_example_is_written_and_read_back(example: kinds.Preset) -> None:
         assert isinstance(value, dict) and value.keys() == set(constraint.source.names)  # type: ignore[attr-defined]
 
 
+def test_the_editor_shows_six_each_with_a_picture_and_a_prompt() -> None:
+    shown = Explorer().offered["presets"]
+    assert len(shown) == 6 and all(one["title"] and one["picture"] for one in shown)
+    assert all(one["prompt"] for one in shown if one["name"] != kinds.TOY)
+
+
+def test_the_preset_of_a_tool_makes_a_call() -> None:
+    preset = preset_named("a call of a tool")
+    constraint = kinds.constraint_of_kind(preset.kind, preset.text)
+    session = explorer.Session(model_of(preset), constraint, preset.prompt)
+    assert "get_weather" in session.run(60).text and session.finished
+
+
 def test_the_patterns_by_hand_are_within_the_schema() -> None:
     """A schema also allows escapes of JSON and 1e2 for 100; a hand-written pattern does not."""
     by_hand, schema = (
         kinds.constraint_of_kind(one.kind, one.text)
-        for one in kinds.presets_of("field")
+        for one in presets_of("field")
         if one.name.startswith("Pink Floyd")
     )
     assert (by_hand - schema).is_empty() and not (schema - by_hand).is_empty()
     assert (schema - by_hand - explorer.regex(r".*(\\|[0-9][eE.]).*")).is_empty()
-
-
-@pytest.mark.parametrize("preset", kinds.presets_of("pitfall"), ids=lambda one: one.name)
-def test_a_pitfall_brings_its_model_and_its_stages_and_takes_them_away(
-    preset: kinds.Preset,
-) -> None:
-    lm = explorer.load_model("tiny")
-    page = Page(Explorer(lm, explorer.regex("[a-z]+"), "my own prompt"))
-
-    def choose(name: str) -> None:
-        one = kinds.preset_of(name)
-        assert one is not None
-        answer = page.answer(page.edit(one.text, kind=one.kind, prompt=one.prompt, preset=one.name))
-        assert answer["ok"], answer
-
-    choose(preset.name)
-    session = page.made.session
-    assert session.lm is explorer.load_model(preset.model) and session.prompt == preset.prompt
-    stages = page.made.editor["pipeline"]["stages"]
-    assert len(stages) == len(preset.stages) and all(stage["on"] for stage in stages)
-    assert bool(session.healed) == preset.heal
-    # Each stage masks something here, which the same constraint without it allows.
-    if preset.stages and not preset.heal:
-        free = explorer.compile(
-            kinds.constraint_of_kind(preset.kind, preset.text), session.vocabulary
-        )
-        before, behind = free.allowed(free.start), session.machine.allowed(session.machine.start)
-        stage = page.ask("stage_machine", stage=0)["stage"]
-        later = preset.stages in (("characters",), ("canonical",))  # Here after a token or two.
-        assert later or (before != behind).any() or stage["figure"]
-    choose("pitfall: token healing")
-    choose(preset.name)
-    assert len(page.made.editor["pipeline"]["stages"]) == len(preset.stages)
-    # The user's own model and lines come back, without a stage.
-    choose("IPv4")
-    assert page.made.session.lm is lm and page.made.editor["pipeline"]["stages"] == []
-    page.made.close()
 
 
 def test_another_model_is_asked_the_same() -> None:

@@ -17,6 +17,7 @@ from explorer.analysis.session import Session
 from explorer.decoding.models.load import load_model
 from explorer.languages.constraint import regex
 from tests.evidence import few
+from tests.presets import presets_of
 from tests.widgets.page import Page
 from widgets import kinds
 from widgets.cursor import Cursor
@@ -228,7 +229,7 @@ def test_a_toy_of_ones_own_is_stepped_and_explained() -> None:
 
 def test_every_preset_brings_a_prompt_with_which_it_makes_sense() -> None:
     model = load_model("tiny")
-    for preset in kinds.presets_of("first")[1:]:
+    for preset in presets_of("first")[1:]:
         session = explorer.Session(
             model, kinds.constraint_of_kind(preset.kind, preset.text), preset.prompt
         )

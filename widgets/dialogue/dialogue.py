@@ -171,7 +171,7 @@ def _understood(content: object) -> tuple[Entry, PageMessage]:
 
 
 OTHER_VOCABULARY: Final = (
-    'Or choose a preset with a model that has more tokens, such as "JSON record".'
+    'Or choose a preset with a model that has more tokens, such as "A record, by JSON Schema".'
 )
 """The advice of the page if the vocabulary is too small, such as that of the toy."""
 

@@ -125,19 +125,12 @@ class Named(TypedDict):
     size: int
 
 
-class OfferedPreset(TypedDict):
-    """The part of a preset that the page shows; the kernel finds the rest by its name."""
-
-    name: str
-    kind: str
-    text: str
-
-
 class Offered(TypedDict):
     """The choices of the editor; they are sent once."""
 
     kinds: list[str]
-    presets: list[OfferedPreset]
+    presets: list[dict[str, str]]
+    examples: dict[str, str]
     models: list[str]
 
 

@@ -7,11 +7,11 @@ const NARROWEST = 58; // The least width of a column.
 const LETTER = 6.7; // The width of a letter of a label.
 const RING = 13;
 const FIRST = 46; // The place of the first column.
-const APART = { fsa: 34, fst: 27, pairs: 30 }; // The distance between the rows of a machine.
+const ROWS = { fsa: 3, fst: 5, pairs: 3 }; // The rows of each machine, whether they are needed or not: so that a step moves nothing.
+const APART = { fsa: 30, fst: 26, pairs: 27 }; // The distance between them.
+const LARGEST = 1.5; // In a high window it is drawn so much larger.
 const LANES = [["fsa", "Character FSA", "reads characters"], ["fst", "Detokenizing FST", "each token writes its characters"], ["pairs", "Token DFA = FSA ∘ FST", "their pair; where a token ends, its state"]];
 const SAID = 34; // The most letters of a reason.
-
-const short = (text, most) => ([...text].length <= most ? text : [...text].slice(0, most - 1).join("") + "…");
 
 /** A token that is looked at, in the form of those that the kernel sends ahead. */
 const aheadOf = ({ token, labels, failed_at: fails, lit }) => {
@@ -77,16 +77,14 @@ function lasting(layer) {
   };
 }
 
-/** The drawing along the text; `other` is the button that leads to the machines. */
-function alongText(ui, other) {
+/** The drawing along the text. */
+function alongText(ui) {
   const scroller = h("div.lmx-graph.lmx-columns-of", { tabindex: 0, role: "group", "aria-label": "the machines along the text" });
   // The names of the lanes stay where they are when the text is scrolled.
   const titles = LANES.map(([name, title, about]) => h("div.lane", { "data-lane": name }, h("b", {}, title), h("span.dim", {}, " " + about)));
-  const box = h("section.lmx-along", { "aria-label": "Along the text", hidden: true },
-    h("header", {}, h("h4", {}, "Along the text"), h("span", {}, "each column: a state of the FSA, of the FST, and their pair"), h("div.tools", {}, other)),
-    h("div.lanes", {}, scroller, titles));
+  const box = h("section.lmx-along", { "aria-label": "Along the text", title: "each column: a state of the FSA, of the FST, and their pair", hidden: true }, h("div.lanes", {}, scroller, titles));
   let drawn = [];
-  let most = { key: "", fsa: 1, fst: 2, pairs: 1 }; // Rows that were needed so far: a lane only grows, so that a step moves little.
+  const inner = sizeOf(scroller, ui.changed);
   const id = "lmx-a" + ++serial;
   const arrow = (name) => s("marker", { id: `${id}-${name}`, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto" }, s("path.m-" + name, { d: "M0,0.6 L8,4 L0,7.4 z" }));
   const here = s("rect.here", { y: 20, width: 48, rx: 8 });
@@ -109,13 +107,10 @@ function alongText(ui, other) {
     const inside = !!ui.inside;
     const { next, left_out: leftOut } = ui.position.along;
     const levels = inside ? [] : next;
-    const rows = inside ? [] : rowsAhead(ui);
-    const key = (ui.model.get("machine") || {}).key;
-    if (most.key !== key) most = { key, fsa: 1, fst: 2, pairs: 1 };
-    most.fsa = Math.max(most.fsa, ...levels.map((level) => level.states.length));
-    most.fst = Math.max(most.fst, rows.length);
-    const goals = [...new Map(rows.filter((row) => row.allowed && row.length).map((row) => [row.length + " " + row.pair, row])).values()];
-    most.pairs = Math.max(most.pairs, goals.length);
+    const every = inside ? [] : rowsAhead(ui);
+    const able = every.filter(({ allowed }) => allowed).slice(0, ROWS.fsa);
+    const rows = [...able, ...every.filter(({ allowed }) => !allowed).slice(0, ROWS.fst - able.length)];
+    const goals = [...new Map(rows.filter((row) => row.allowed && row.length).map((row) => [row.length + " " + row.pair, row])).values()].slice(0, ROWS.pairs);
 
     // The columns: as wide as their widest label.
     const pill = (state, prefix) => (state === "end" ? "end" : `${state},${prefix}`);
@@ -134,15 +129,16 @@ function alongText(ui, other) {
 
     // The lanes.
     const top = { fsa: 32 };
-    const middle = { fsa: top.fsa + 33 + ((most.fsa - 1) * APART.fsa) / 2 };
-    top.fst = middle.fsa + ((most.fsa - 1) * APART.fsa) / 2 + 32;
+    const middle = { fsa: top.fsa + 28 + ((ROWS.fsa - 1) * APART.fsa) / 2 };
+    top.fst = middle.fsa + ((ROWS.fsa - 1) * APART.fsa) / 2 + 28;
     middle.fst = top.fst + 36;
-    top.pairs = middle.fst + most.fst * APART.fst + 17;
-    middle.pairs = top.pairs + 58;
-    const height = middle.pairs + (most.pairs - 1) * APART.pairs + 18;
+    top.pairs = middle.fst + ROWS.fst * APART.fst + 15;
+    middle.pairs = top.pairs + 56;
+    const height = middle.pairs + (ROWS.pairs - 1) * APART.pairs + 16;
+    const scale = inner.height ? Math.min(Math.max(inner.height / height, 0.75), LARGEST) : 1;
 
     // Behind all: where we are, and where tokens end.
-    for (const [name, value] of [["width", right], ["height", height], ["viewBox", `0 0 ${right} ${height}`]]) mark(svg, name, value);
+    for (const [name, value] of [["width", right * scale], ["height", height * scale], ["viewBox", `0 0 ${right} ${height}`]]) mark(svg, name, value);
     mark(here, "x", xs[last] - 24);
     mark(here, "height", height - 20);
     for (const end of new Set(tokens.flatMap(({ from, to }) => [from, to]))) if (end !== last) kept.back.take(height, xs[end], 24, () => s("path.ends", { d: `M0,0 L0,${height - 24}` }));
@@ -151,7 +147,7 @@ function alongText(ui, other) {
     const between = (i) => (xs[i] + xs[i + 1]) / 2;
     columns.forEach(({ text }, i) => word(between(i), 16, text, ".char"));
     if (!inside && last + 1 < xs.length) word(between(last), 16, "?", ".ask");
-    for (const title of titles) title.style.top = top[title.dataset.lane] - 9 + "px";
+    for (const title of titles) title.style.top = (top[title.dataset.lane] - 9) * scale + "px";
 
     // The path so far.
     const at = (i) => (i === last ? ".now" : ".past");
@@ -215,7 +211,7 @@ function alongText(ui, other) {
         own[0].append(s("g.a" + (fails ? ".no" : row.allowed ? ".past" : ""), {}, s("path.line", { d, "marker-end": `url(#${id}-${fails ? "ko" : row.allowed ? "past" : "g"})` })));
         own[1].append(s("text" + (fails ? ".ko" : ""), { x: (x + (i === 0 ? (r > 0 ? 32 : 3) : 0) + z - 6) / 2, y: y - (r > 0 ? 7 : 5) }, short(label, 16)));
         if (fails) own[1].append(s("text.cross", { x: z, y: y + 4 }, "✗"));
-        else own[2].append(s("g.n", {}, s("circle", { cx: z, cy: y, r: 11 }), s("text.small", { x: z, y: y + 3.5 }, i === row.length - 1 ? (row.long ? "…" : "r") : short(row.fst[i] || "", 3))));
+        else own[2].append(s("g.n", {}, s("circle", { cx: z, cy: y, r: 10 }), s("text.small", { x: z, y: y + 3.5 }, i === row.length - 1 ? (row.long ? "…" : "r") : short(row.fst[i] || "", 3))));
       }
       own[1].append(s("text.said" + (row.allowed ? "" : ".ko"), { x: xs[last + row.length] + 17, y: y + 4 }, said[r]));
       group.addEventListener("click", () => ui.select(row.id));
@@ -225,7 +221,7 @@ function alongText(ui, other) {
     const rest = inside || !ui.position.width ? 0 : ui.position.width - ui.position.allowed - rows.reduce((sum, { allowed, ids }) => sum + (allowed ? 0 : ids.length), 0);
     const free = ui.position.allowed - rows.filter(({ allowed }) => allowed).length;
     const counted = [free > 0 ? `${count(free)} more allowed` : "", rest > 0 ? `${count(rest)} more masked` : ""].filter(Boolean).join(", ");
-    if (!inside && !ui.position.finished && counted) word(Math.max(0, Math.min(xs[last] + 30, right - 6.4 * (counted.length + 4))), middle.fst + Math.max(rows.length, 1) * APART.fst - 4, "and " + counted, ".soft.begin");
+    if (!inside && !ui.position.finished && counted) word(Math.max(0, Math.min(xs[last] + 30, right - 7.2 * (counted.length + 4))), middle.fst + Math.max(rows.length, 1) * APART.fst - 4, "and " + counted, ".soft.begin");
 
     // The pairs that the allowed tokens lead to.
     goals.forEach((row, r) => {
@@ -248,15 +244,15 @@ function alongText(ui, other) {
     if (svg.parentNode !== scroller) put(scroller, svg);
     // The present place is in view, at a third of the width, and a whole column is the first.
     requestAnimationFrame(() => {
-      const least = xs[last] - scroller.clientWidth / 3;
-      scroller.scrollLeft = least <= 0 ? 0 : xs.find((x) => x - 24 >= least || x === xs[last]) - 24;
+      const least = xs[last] - inner.width / scale / 2.5;
+      scroller.scrollLeft = least <= 0 ? 0 : (xs.find((x) => x - 24 >= least || x === xs[last]) - 24) * scale;
     });
   };
 
   /** Draw it again if something changed; false if there is nothing to draw. */
   const update = () => {
     if (!ui.position || !ui.position.along) return false;
-    const parts = [ui.position, ui.inside, ui.selected, ui.selected === null ? null : ui.walk(ui.selected), (ui.model.get("machine") || {}).key, ui.vocabulary];
+    const parts = [ui.position, ui.inside, ui.selected, ui.selected === null ? null : ui.walk(ui.selected), (ui.model.get("machine") || {}).key, ui.vocabulary, inner.height, inner.width];
     if (parts.every((part, i) => part === drawn[i]) && scroller.firstChild) return true;
     drawn = parts;
     draw();

@@ -1,11 +1,11 @@
 // The model's distribution before and after the mask: figures, bars, search, and the reason.
 //
-// Rows stay at their place by the model's own probability. A masked token is underlined and hatched and
-// carries its reason in two or three words. A click on any token explains it. An allowed token is taken by its
-// button, by Enter or by its number. Nothing moves when a reason is shown. Where there is no model, the allowed
+// Rows stay at their place by the model's own probability; before the first allowed token stand at most `MOST_BEFORE` masked
+// ones. A masked token is underlined and hatched and carries its reason in two or three words. A click on any token explains it, below
+// its row. An allowed token is taken by its button, by Enter or by its number. Where there is no model, the allowed
 // tokens are listed.
 
-const PANEL_ROOM = 260; // The height that is kept free for a reason while its answers arrive.
+const MOST_BEFORE = 3;
 
 export function renderDistribution({ model, el, ui = pageState(model) }) {
   island(el, "Distribution");
@@ -15,7 +15,10 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
   const found = h("div.lmx-rows");
   const filtered = h("p.lmx-filter", { role: "status" });
   const panel = whyPanel(ui, () => (rows.querySelector('[tabindex="0"]') || el).focus({ preventScroll: true }));
-  el.append(facts, filtered, rows, search, found, h("div.lmx-room", {}, panel.el), legend());
+  const answer = h("div.lmx-answer", { role: "row" }, h("div", { role: "cell" }, panel.el));
+  const figures = h("dl");
+  const more = h("details.lmx-figures", {}, h("summary", {}, "How much the mask changes"), figures);
+  el.append(facts, filtered, rows, search, found, answer, more, legend());
 
   // A search is repeated at each new position, as soon as no more steps come.
   let results = null;
@@ -73,7 +76,7 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     h("span.name", { role: "cell" }, h("span", {}, ui.token(entry.id), alike.has(ui.text(entry.id)) ? h("small.dim", { title: "its id: another token here looks the same" }, "\u00a0" + entry.id) : null)),
     h("span.pair", { role: "cell", "aria-hidden": "true", title: ahead.said(entry) }, h("b", { style: width(entry.model) }), h("u", { style: width(entry.constrained) }), ahead.bar(entry)),
     h("span.num", { role: "cell" }, percent(entry.model)),
-    h("span.num", { role: "cell" }, percent(entry.filtered)),
+    el.classList.contains("filtered") ? h("span.num", { role: "cell" }, percent(entry.filtered)) : null,
     h("span.num.c", { role: "cell" }, percent(entry.constrained)),
     h("span.why", { role: "cell", title: masked && !taken ? entry.reason : null }, taken ? h("span.took", { title: "rank in the model's own order" }, "taken" + (ui.position.rank ? ", #" + count(ui.position.rank) : "")) : masked ? entry.reason || (ui.position.numbers ? "" : "masked") : take));
   };
@@ -91,52 +94,37 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
       if (!by) return;
       const all = barsShown();
       const next = all[all.indexOf(event.target.closest(".lmx-row")) + by];
-      if (next) next.focus({ preventScroll: next.getBoundingClientRect().bottom < visiblePart(el)[1] });
+      if (next) next.focus();
       event.preventDefault();
       event.stopPropagation();
     });
   }
 
-  /** Put the panel where it can be read, without moving anything: below the rows, or over some of them where the window
-   * ends; what was clicked stays uncovered. It stays where it was put until another token is asked about. */
-  let fitted = "";
+  /** Put the reason below the row of its token, which pushes rows down and covers none; above all rows if its token has none. */
+  let placed = "";
   const fit = () => {
-    const open = !panel.el.hidden;
-    const asked = open ? [ui.selected, pathKey(ui, ui.position.k), inner.width, window.innerHeight].join("|") : "";
-    const key = open ? asked + "|" + panel.el.childElementCount : "";
-    if (key === fitted) return;
-    const grown = fitted.startsWith(asked + "|");
-    fitted = key;
-    if (!open || !grown) panel.el.style.translate = panel.el.style.maxHeight = "";
-    panel.el.classList.toggle("over", open && !!panel.el.style.translate);
-    if (!open) return;
-    const by = zoomOf(el);
-    const [high, low] = visiblePart(el);
-    const rowsAt = rows.getBoundingClientRect();
-    if (rowsAt.bottom < high || rowsAt.top > low) return; // It is out of view, so it stays in its place.
-    const box = panel.el.getBoundingClientRect();
-    if (box.top >= high && box.bottom <= low) return;
-    const size = Math.max(box.height, grown ? 0 : PANEL_ROOM * by);
-    const clicked = [...el.querySelectorAll(`.lmx-row[data-token="${ui.selected}"]`)].map((one) => one.getBoundingClientRect()).find((one) => one.bottom > high && one.top < low);
-    let top = Math.min(Math.max(box.top, high), Math.max(high, low - size));
-    let room = low - top;
-    if (clicked && top < clicked.bottom + 4 && top + size > clicked.top) {
-      const free = clicked.height + 6; // The row beside it stays free too: it is often the next to be asked about.
-      const [above, below] = [clicked.top - free - high, low - clicked.bottom - free];
-      room = below >= Math.min(size, above) ? below : above;
-      top = room === below ? clicked.bottom + free : Math.max(high, clicked.top - free - size);
+    answer.hidden = panel.el.hidden;
+    if (answer.hidden) return (placed = "");
+    const row = [...el.querySelectorAll(`.lmx-row[data-token="${ui.selected}"]`)].pop();
+    if (row ? row.nextSibling !== answer : rows.firstChild !== answer) {
+      const focused = answer.contains(document.activeElement) ? document.activeElement : null;
+      row ? row.after(answer) : rows.prepend(answer);
+      if (focused) focused.focus({ preventScroll: true });
     }
-    panel.el.style.translate = `0 ${(top - (box.top - shift())) / by}px`;
-    panel.el.style.maxHeight = room / by + "px";
-    panel.el.classList.add("over");
+    const now = [ui.selected, pathKey(ui, ui.position.k), panel.el.childElementCount].join("|");
+    if (now === placed) return;
+    placed = now;
+    // In a list of fixed height the row and its reason come into view.
+    requestAnimationFrame(() => {
+      const [top, all, low] = [row || answer, el, answer].map((one) => one.getBoundingClientRect());
+      const below = low.bottom - all.bottom;
+      if (top.top < all.top) el.scrollTop -= all.top - top.top;
+      else if (below > 0) el.scrollTop += Math.min(below, top.top - all.top) / zoomOf(el);
+    });
   };
-  /** How far the panel is moved already, in pixels of the screen. */
-  const shift = () => (parseFloat((panel.el.style.translate || "0 0").split(" ")[1]) || 0) * zoomOf(el);
 
   let drawn = []; // what the rows were made of
   /** Draw the rows and figures again if something changed; otherwise only mark the row in view. */
-  const inner = sizeOf(facts, ui.changed); // Another width leaves room for other rows.
-  window.addEventListener("resize", ui.changed);
   const update = () => {
     const p = ui.position;
     if (!p) return put(facts, h("p.dim", {}, "no position"));
@@ -160,13 +148,15 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
   ];
   const draw = (p, only) => {
     const size = p.width || (ui.vocabulary && ui.vocabulary.size);
-    const fact = (value, label, more, name) => h("div" + more, { title: name ? meaning(name) : null }, h("b", {}, value), h("span", {}, label));
-    put(facts,
-      p.finished ? fact("0", "allowed: the text has ended", ".allowed", "allowed") : fact(count(p.allowed), size ? `allowed of ${count(size)}` : "allowed", ".allowed", "allowed"),
-      p.z === null || p.z === undefined ? null : fact(mass(p.z), "feasible mass", p.z < 0.01 ? ".z.tiny" : ".z", "mass"),
-      p.entropy_before === null || p.entropy_before === undefined ? null : fact(`${bits(p.entropy_before)} → ${bits(p.entropy_after)}`, "entropy, bits", "", "entropy"),
-      p.kl === null || p.kl === undefined ? null : fact(bits(p.kl), "KL, bits", "", "kl"),
-      p.over_budget ? fact(count(p.over_budget), "over the token budget", "") : null);
+    const known = (value) => value !== null && value !== undefined;
+    put(facts, h("b", {}, "Next token"), h("span.allowed", { title: meaning("allowed") }, h("b", {}, p.finished ? "0" : count(p.allowed)), p.finished ? " allowed: the text has ended" : size ? ` of ${count(size)} allowed` : " allowed", known(p.z) && !p.finished ? "," : ""),
+      known(p.z) && !p.finished ? h("span" + (p.z < 0.01 ? ".z.tiny" : ".z"), { title: meaning("mass") }, "keeps ", h("b", {}, percent(p.z) + " %")) : null,
+      p.over_budget ? h("span", {}, count(p.over_budget) + " over the token budget") : null);
+    more.hidden = !known(p.kl);
+    if (!more.hidden) {
+      put(figures, [["feasible mass", mass(p.z), "mass"], ["entropy", `${bits(p.entropy_before)} → ${bits(p.entropy_after)} bits`, "entropy"], ["KL", `${bits(p.kl)} bits`, "kl"]].map(([name, value, about]) =>
+        [h("dt", {}, name, " ", h("b", {}, value)), h("dd", {}, meaning(about))]));
+    }
     filtered.hidden = !only;
     if (only) {
       put(filtered, h("span", {}, "only: ", h("b", {}, only.reason), only.count > only.rows.length ? `, the likeliest ${only.rows.length} of ${count(only.count)}` : `, ${count(only.count)}`), h("button.quiet", { "aria-label": "show all tokens again", onclick: () => {
@@ -174,13 +164,18 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
         ui.changed();
       } }, "✕"));
     }
-    const top = only ? only.rows : p.top || [];
+    const top = inOrder(only ? only.rows : p.top || []);
+    // After temperature and filters the numbers may be the model's own.
+    const differs = top.some((entry) => percent(entry.filtered) !== percent(entry.model));
+    el.classList.toggle("filtered", differs);
     const largest = Math.max(1e-9, ...(p.top || []).map((entry) => Math.max(entry.model || 0, entry.constrained || 0)));
     let number = 0;
-    const head = h("div.lmx-row.head", { role: "row" }, ["token", "", "model", "filtered", "constr.", ""].map((name, i) =>
-      h("span" + (i > 1 && i < 5 ? ".num" : "") + (i === 4 ? ".c" : ""), { role: "columnheader", title: ["", "", meaning("model"), meaning("filtered"), meaning("constrained"), ""][i] }, name)));
+    const head = h("div.lmx-row.head", { role: "row" }, ["token", "", "model", ...(differs ? ["filtered"] : []), "constr.", ""].map((name) => {
+      const what = { model: "model", filtered: "filtered", "constr.": "constrained" }[name];
+      return h("span" + (what ? ".num" : "") + (what === "constrained" ? ".c" : ""), { role: "columnheader", title: what ? meaning(what) : "" }, name);
+    }));
     // The names get the room that the longest of them asks for, up to a share of the row.
-    const wide = (text) => [...text].reduce((sum, letter) => sum + (letter > "\u2e80" ? 13 : 7.6), 13);
+    const wide = (text) => [...text].reduce((sum, letter) => sum + (letter > "\u2e80" ? 14 : 8.5), 13);
     const seen = new Set();
     alike = new Set([...top, ...(results ? results.rows : [])].map((entry) => ui.text(entry.id)).filter((text) => seen.has(text) || !seen.add(text)));
     const listed = [...top, ...(results ? results.rows : [])].map((entry) => wide(ui.text(entry.id)) + (alike.has(ui.text(entry.id)) ? 7 * String(entry.id).length + 7 : 0));
@@ -199,11 +194,17 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
   const off = ui.on("change", update);
   update();
   return () => {
-    window.removeEventListener("resize", ui.changed);
     clearTimeout(timer);
-    inner.end();
     offAllowed();
     ahead.off();
     off();
   };
+}
+
+/** Bars in their order, but the allowed ones after at most `MOST_BEFORE` masked ones, so that they are in view. */
+function inOrder(bars) {
+  const first = bars.findIndex(({ allowed }) => allowed);
+  if (first <= MOST_BEFORE) return bars;
+  const [before, after] = [bars.slice(0, MOST_BEFORE), bars.slice(MOST_BEFORE)];
+  return [...before, ...after.filter(({ allowed }) => allowed), ...after.filter(({ allowed }) => !allowed)];
 }

@@ -3,7 +3,8 @@
 // A closed drawer is not rendered, so it costs a step nothing and asks the kernel for nothing.
 
 /** A line of headlines over their parts. Each of `parts` has a title, a headline as a function of the
- * page state, a renderer, and perhaps `open`: whether it is open at first. */
+ * page state, a renderer, and perhaps `open`: whether it is open
+ * at first, as a function of the model. */
 function drawers(model, ui, parts) {
   const heads = h("div.lmx-heads", { role: "group", "aria-label": "more about this position" });
   const bodies = h("div.lmx-bodies");
@@ -27,7 +28,8 @@ function drawers(model, ui, parts) {
     bodies.append(body);
     return { body, open, turn, update: () => say(said, undo ? "" : headline(ui)), end: () => undo && undo() };
   });
-  for (const one of all) if (one.open) one.turn();
+  bodies.hidden = true;
+  for (const one of all) if (one.open && one.open(model)) one.turn();
   const el = h("div.lmx-drawers", {}, heads, bodies);
   const update = () => {
     el.hidden = !(model.get("machine") || {}).key;

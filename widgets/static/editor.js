@@ -9,20 +9,23 @@
 
 const DEBOUNCE = 350;
 const SLOW = 300;
-const LOW = 800; // A window of fewer pixels than this is low,
-const NARROW = 520; // and a view of fewer than this is narrow.
+const TALLEST = 200; // Pixels of a field that is written in.
 const MARKED = ["regex", "choices"];
 
 export function renderEditor({ model, el, ui = pageState(model), constraintOnly = false }) {
   island(el, "Prompt and constraint");
   const given = () => model.get("editor") || {};
-  const { kinds = [], presets: examples = [], models: others = [] } = model.get("offered") || {};
+  const { kinds = [], presets: offered = [], examples = {}, models: others = [] } = model.get("offered") || {};
   const prompt = h("textarea", { rows: 1, spellcheck: "false", "aria-label": "prompt" });
   const kind = h("select", { "aria-label": "kind of constraint" });
-  const presets = h("select", { "aria-label": "presets" });
+  const presets = quietMenu("presets", h("div.tools.lmx-presets", {}, offered.map((preset) =>
+    h("button", { "data-preset": preset.name, onclick: () => begin(preset) }, s("svg", { viewBox: "0 0 64 32", "aria-hidden": "true" }, s("path", { d: preset.picture })),
+      h("span", {}, h("b", {}, preset.title), h("code", {}, short(preset.text.replace(/\s+/g, " "), 34)))))), "presets ▾", "constraints to start from, each with its own prompt");
   const models = h("select", { "aria-label": "model", title: "the model, with its own tokenizer, that is asked" });
   const remark = h("code.remark", { title: "options of the constraint, which an edit keeps" });
   const report = h("span.report");
+  const doing = h("span.doing", { role: "status" });
+  const folded = !!el.closest(".lmx-top"); // In the bar: one line, which opens while one writes in it.
   const pattern = h("textarea.pattern", { rows: 1, spellcheck: "false", autocomplete: "off", "aria-label": "constraint" });
   const behind = h("div.behind", { "aria-hidden": "true" });
   const error = h("div.lmx-error", { role: "alert", hidden: true });
@@ -48,11 +51,13 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
     stop("");
     pattern.focus();
   } }, "back to it"));
-  const left = h("div", {}, h("label", {}, "Prompt", h("span", { hidden: constraintOnly }, " to ", models)), prompt);
-  const right = h("div", {}, h("label", {}, "Constraint: ", kind, " · ", presets, " ", remark, " ", report, " ", cancel), h("div.lmx-field", {}, behind, pattern), stands, error, kept);
+  const left = h("div.lmx-asks", {}, h("label", {}, h("span.word", {}, "Prompt"), h("span", { hidden: constraintOnly }, " to ", models)), h("div.lmx-slot", {}, prompt));
+  const sheet = h("div.lmx-sheet", {}, h("div.lmx-field", {}, behind, pattern), stands, error, kept);
+  const right = h("div.lmx-says", {}, h("label", {}, h("span.word", {}, "Constraint: "), kind, " ", remark, " ", report), presets, h("div.lmx-slot", {}, sheet), h("span.lmx-doing", {}, doing, " ", cancel));
   // Where two lines continue one prompt with one model, each side has only a constraint of its own.
-  presets.hidden = constraintOnly;
-  el.append(h("div.lmx-edit" + (constraintOnly ? ".one" : ""), {}, constraintOnly ? null : left, right));
+  presets.hidden = constraintOnly || !offered.length;
+  el.append(h("div.lmx-edit" + (constraintOnly ? ".one" : "") + (folded ? ".folded" : ""), {}, constraintOnly ? null : left, right));
+  if (folded) ui.info.append(h("p", {}, models.parentElement), h("p", {}, report), h("p", {}, remark));
 
   let asked = 0;
   let state = null; // the last answer that was an error
@@ -62,13 +67,9 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
   let loaded = {}; // what the kernel said last
   const written = {}; // the text of each kind that was left for another
   let before = ""; // the kind that is shown
-  // On a low or narrow screen a long text is three lines until it is edited, so that the machines are in view. It stays
-  // open after that: a field that closed under a click elsewhere would move what is clicked.
-  let edited = false;
-  const room = () => (edited || (window.innerHeight >= LOW && inner.width >= NARROW) ? 160 : 66);
   const grow = (area) => {
     area.style.height = "auto";
-    area.style.height = Math.min(area.scrollHeight + 2, room()) + "px";
+    area.style.height = Math.min(area.scrollHeight + 2, TALLEST) + "px";
   };
   let drawn = {}; // what the fields show
   const stop = (why) => {
@@ -91,7 +92,7 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
       if (ms < SLOW) return;
       if (cancel.hidden) ui.announce("compiling");
       cancel.hidden = false;
-      put(report, "compiling… " + (ms / 1000).toFixed(1) + " s");
+      say(doing, "compiling… " + (ms / 1000).toFixed(1) + " s");
     }, 100);
     const answer = await ui.ask("edit", { prompt: prompt.value, kind: kind.value, text: pattern.value, ...extra }, { shown: true });
     if (mine !== asked) return; // Newer text was typed meanwhile, or the compilation was cancelled.
@@ -109,6 +110,8 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
       const [top, bottom] = [mark.offsetTop, mark.offsetTop + mark.offsetHeight];
       if (top < box.scrollTop || bottom > box.scrollTop + box.clientHeight) box.scrollTop = top - box.clientHeight / 2;
     }
+    const mark = folded && !pattern.matches(":focus") && behind.querySelector(".expect");
+    if (folded) behind.scrollLeft = mark ? mark.offsetLeft + mark.offsetWidth / 2 - behind.clientWidth / 2 : 0;
   };
   const later = () => {
     clearTimeout(timer);
@@ -120,8 +123,7 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
   // A text of one notation has no meaning in another: each kind keeps its own, and begins with an example.
   kind.addEventListener("change", () => {
     written[before] = pattern.value;
-    const example = examples.find((preset) => preset.kind === kind.value);
-    pattern.value = written[kind.value] ?? (given().kind === kind.value ? given().text : example ? example.text : pattern.value);
+    pattern.value = written[kind.value] ?? (given().kind === kind.value ? given().text : examples[kind.value] ?? pattern.value);
     submit();
   });
   pattern.addEventListener("keydown", (event) => {
@@ -132,9 +134,9 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
   // Where the caret stands, in characters: the open rules around it are lit on the stack.
   const place = () => (ui.caret = pattern.matches(":focus") ? [...pattern.value.slice(0, pattern.selectionStart)].length : null);
   for (const event of ["keyup", "click", "focus", "blur"]) pattern.addEventListener(event, place);
-  pattern.addEventListener("focus", () => {
-    edited = true;
-    refresh();
+  for (const event of ["focus", "blur"]) pattern.addEventListener(event, () => {
+    drawn = {};
+    requestAnimationFrame(refresh); // The field has another size then.
   });
   pattern.addEventListener("scroll", () => (behind.scrollTop = pattern.scrollTop));
   models.addEventListener("change", async () => {
@@ -148,15 +150,13 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
     if (answer.ok) loaded = {};
     load();
   });
-  presets.addEventListener("change", () => {
-    const preset = examples[Number(presets.value)];
-    presets.selectedIndex = 0;
-    if (!preset) return;
-    if (preset.kind) kind.value = preset.kind;
-    if (preset.text !== undefined) pattern.value = preset.text;
+  /** Begin with a preset: its constraint, its prompt and its model. */
+  function begin(preset) {
+    presets.open = false;
+    [kind.value, pattern.value, prompt.value] = [preset.kind, preset.text, preset.prompt];
     submit({ preset: preset.name });
     pattern.scrollTop = 0;
-  });
+  }
 
   const refresh = () => {
     before = kind.value;
@@ -168,19 +168,21 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
     const stoodFor = given().pattern === text ? given().behind || "" : "";
     const within = stoodFor && ui.sources ? ui.sources().filter((part) => part.pattern === stoodFor).flatMap((part) => firstLines(stoodFor, part.spans)) : [];
     // A field that grows is measured, which lays out the page, so this is done only if its text changed.
-    const next = { text, prompt: prompt.value, width: inner.width, room: room(), spans: String(spans), within: stoodFor + within, state, said: given().report, ended, cancel: cancel.hidden };
+    const next = { text, prompt: prompt.value, width: inner.width, spans: String(spans), within: stoodFor + within, state, said: given().report, ended, cancel: cancel.hidden };
     const moved = next.spans !== drawn.spans || next.within !== drawn.within;
-    const grown = ["text", "prompt", "width", "room"].some((name) => next[name] !== drawn[name]);
+    const grown = ["text", "prompt", "width"].some((name) => next[name] !== drawn[name]);
     if (!grown && ["spans", "within", "state", "said", "ended", "cancel"].every((name) => next[name] === drawn[name])) return;
     drawn = next;
     const shown = underlinedPattern(text + " ", spans);
     if (MARKED.includes(kind.value)) markBlanks(shown, kind.value === "choices");
     shown.classList.toggle("bad", !!state);
+    behind.classList.toggle("many", text.includes("\n"));
+    sheet.classList.toggle("told", !!state);
     put(behind, shown);
     if (grown) for (const area of [pattern, prompt]) grow(area);
     stands.hidden = !stoodFor;
     if (stoodFor) put(stood, underlinedPattern(stoodFor, within));
-    if (moved && !pattern.matches(":focus")) reveal();
+    if ((moved || grown) && !pattern.matches(":focus")) reveal();
     error.hidden = !state;
     kept.hidden = !(state || ended) || (text === loaded.text && kind.value === loaded.kind);
     if (!kept.hidden) {
@@ -192,7 +194,8 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
       put(error, h("b", {}, state.title || "This cannot be compiled"), caret && h("pre", {}, caret), h((state.message || "").includes("\n") ? "pre" : "p", {}, (state.message || "").trimEnd()), state.remedy ? h("p", {}, state.remedy) : null,
         state.details ? h("details", {}, h("summary", {}, "details"), h("pre", {}, state.details)) : null);
     }
-    if (cancel.hidden) put(report, state ? "" : ended || given().report || "");
+    if (cancel.hidden) say(doing, ended);
+    say(report, state || ended ? "" : given().report || "");
   };
   const load = () => {
     const e = given();
@@ -209,14 +212,13 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
     put(models, others.map((name) => h("option", { value: name, selected: name === e.model }, name)));
     if (e.model && !others.includes(e.model)) models.append(h("option", { value: "", selected: true }, e.model));
     models.parentElement.hidden = constraintOnly || others.length < 2;
-    put(presets, h("option", { value: "" }, "presets"), examples.map((p, i) => h("option", { value: i }, p.name)));
     if (other) [state, ended] = [null, ""];
     say(remark, e.remark || "");
     loaded = e;
     refresh();
   };
   const update = () => {
-    for (const field of [prompt, pattern, kind, presets, models]) field.disabled = ui.gone || !!model.get("replay") || (field === prompt && !!given().prompt_fixed);
+    for (const field of [prompt, pattern, kind, models, ...presets.querySelectorAll("button")]) field.disabled = ui.gone || !!model.get("replay") || (field === prompt && !!given().prompt_fixed);
     refresh();
   };
   model.on("change:editor", load);

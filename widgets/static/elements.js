@@ -40,6 +40,9 @@ function say(el, text) {
   return el;
 }
 
+/** A text of at most so many letters. */
+const short = (text, most) => ([...text].length <= most ? text : [...text].slice(0, most - 1).join("") + "…");
+
 /** Set an attribute that differs. */
 function mark(el, name, value) {
   if (el.getAttribute(name) !== String(value)) el.setAttribute(name, value);
@@ -159,4 +162,16 @@ function save(name, text) {
   const url = URL.createObjectURL(new Blob([text], { type: "text/html" }));
   h("a", { href: url, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(url), 1000);
+}
+
+/** What is not for now, behind one small sign. Escape and a press elsewhere close it. */
+function quietMenu(title, tools, sign = "⋯", about = "size, table, …") {
+  const menu = h("details.lmx-menu", {}, h("summary", { title: about, "aria-label": title + ": more" }, sign), tools);
+  const close = (event) => {
+    if (event.key === "Escape" ? menu.contains(document.activeElement) : !menu.contains(event.target)) menu.open = false;
+  };
+  menu.addEventListener("toggle", () => {
+    for (const what of ["pointerdown", "keydown"]) (menu.open ? document.addEventListener : document.removeEventListener).call(document, what, close, true);
+  });
+  return menu;
 }

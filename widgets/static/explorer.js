@@ -1,9 +1,9 @@
 // The whole explorer: the editor → the token strip → the machines with the next tokens and the reason beside them
 // → drawers. Each part is the view that also stands alone; they share one page state.
 
-/** The drawers: parts that are not always needed; the mask is open at first. */
+/** The drawers: parts that are not always needed. */
 const DRAWERS = [
-  { name: "mask", title: "Mask", render: renderMask, open: true, headline: ({ position: p, vocabulary }) => (!p || p.finished || !vocabulary ? "" : `${count(p.allowed)} of ${count(vocabulary.size)} allowed`) },
+  { name: "mask", title: "Mask", render: renderMask, open: (model) => ((model.get("vocabulary") || {}).size || Infinity) <= SMALL_MASK, headline: ({ position: p, vocabulary }) => (!p || p.finished || !vocabulary ? "" : `${count(p.allowed)} of ${count(vocabulary.size)} allowed`) },
   { name: "reasons", title: "Why the rest is masked", render: renderReasons, headline: ({ position: p, vocabulary }) => (!p || p.finished || !vocabulary ? "" : `${count((p.width || vocabulary.size) - p.allowed)} tokens`) },
   { name: "time", title: "Over time", render: renderOverTime, headline: () => "" },
   { name: "traps", title: "Traps", render: renderTraps, headline: ({ traps, lookedForTraps }) => (!lookedForTraps ? "" : traps.length ? count(traps.length) : "none") },
@@ -11,31 +11,37 @@ const DRAWERS = [
 ];
 
 export function renderExplorer({ model, el }) {
-  const root = h("div.lmx-root", { tabindex: 0 });
+  const root = h("div.lmx-root.lmx-whole", { tabindex: 0 });
   el.append(root);
   island(root, "Constrained decoding explorer");
   const ui = pageState(model);
-  const about = h("span.chip");
+  // What is said of the whole: the counts and times of the machines, how they were composed, the stages, the model.
+  ui.info = h("div.tools.lmx-info", {}, h("p"));
+  ui.foot = h("div.lmx-foot"); // Below the machines: how they are walked through, and how they are drawn.
+  const about = h("span.chip.about");
   const around = frame(model, root, ui);
   const exporting = async () => {
     const answer = await ui.ask("export", {}, { doing: "exporting" });
-    if (answer.ok) save(answer.name, answer.html);
+    if (!answer.ok) return;
+    save(answer.name, answer.html);
+    ui.remark(`${answer.name} is written to your downloads.`);
   };
-  const more = h("button", { "aria-expanded": "false", title: "temperature, filters", onclick: () => {
+  const more = h("button.quiet", { "aria-expanded": "false", title: "temperature, filters", onclick: () => {
     sampler.hidden = !sampler.hidden;
     more.setAttribute("aria-expanded", !sampler.hidden);
   } }, "Sampler");
-  const exported = h("button", { title: "one file that replays this without a kernel", onclick: exporting }, "Export…");
+  const exported = h("button.quiet", { title: "one file that replays this without a kernel", onclick: exporting }, "Export…");
   const place = (name) => h("div." + name);
   const [editor, sampler, stepper, strip, pipeline, machines, stack, distribution] =
     ["editor", "sampler", "stepper", "strip", "pipeline", "machines", "stack", "distribution"].map((name) => place("lmx-part-" + name));
   sampler.hidden = true;
   const asked = drawers(model, ui, DRAWERS);
   root.append(
-    h("div.lmx-top", {}, h("b", {}, "Explorer"), about, h("div.sp"), around.size, around.keys, more, lineButtons(model, ui), exported),
-    around.listed, around.note, around.tasks, around.failure, editor, sampler,
+    h("div.lmx-top", {}, h("b", {}, "Explorer"), about, editor, quietMenu("What this is", ui.info, "i", "states, times, stages, the model"), around.size, exported,
+      quietMenu("Explorer", h("div.tools", {}, more, lineButtons(model, ui), around.keys), "⋯", "sampler, lines, keys")),
+    around.listed, around.note, around.tasks, around.failure, sampler,
     h("div.lmx-bar", {}, stepper, strip),
-    h("div.lmx-parts", {}, h("div.lmx-left", {}, pipeline, h("div.lmx-beside", {}, machines, stack)), h("div.lmx-numbers", {}, distribution), asked.el), around.live);
+    pipeline, h("div.lmx-parts", {}, h("div.lmx-left", {}, h("div.lmx-beside", {}, machines, stack), ui.foot), h("div.lmx-numbers", {}, distribution)), asked.el, around.live);
   const parts = [
     [renderEditor, editor], [renderPipeline, pipeline], [renderSampler, sampler], [renderStepper, stepper], [renderStrip, strip],
     [renderMachines, machines], [renderStack, stack], [renderDistribution, distribution],
@@ -43,7 +49,7 @@ export function renderExplorer({ model, el }) {
   const undo = parts.map(([render, where]) => render({ model, el: where, ui }));
 
   const update = () => {
-    say(about, model.get("about") || "");
+    for (const one of [about, ui.info.firstChild]) say(one, model.get("about") || "");
     more.disabled = ui.gone || !!model.get("replay");
     exported.hidden = !!model.get("replay");
     exported.disabled = ui.gone;

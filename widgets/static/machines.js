@@ -5,25 +5,14 @@
 // from the path so far and from the token in view.
 
 const MACHINES = [
-  ["character_fsa", "Character FSA", "what is accepted", "Char. FSA"],
-  ["detokenizing_fst", "Detokenizing FST", "token in : byte out", "Detok. FST"],
-  ["token_dfa", "Token DFA = FSA ∘ FST", "tokens on the arcs", "Token DFA"],
+  ["character_fsa", "Character FSA", "what is accepted"],
+  ["detokenizing_fst", "Detokenizing FST", "token in : byte out"],
+  ["token_dfa", "Token DFA = FSA ∘ FST", "tokens on the arcs"],
 ];
 
+const HEAD = 26; // The height of the line above a drawing,
+const TALL = 200; // and the most that it asks for.
 const SMALL = 16; // A vocabulary of so many tokens is drawn whole.
-const BESIDE = 1200; // In a view so wide the machines stand side by side; enlarged for a projector, height is scarcer than width.
-
-/** The menu of a machine, behind one small sign. */
-function quietMenu(title, tools) {
-  const menu = h("details.lmx-menu", {}, h("summary", { title: "size, table, …", "aria-label": title + ": more" }, "⋯"), tools);
-  const close = (event) => {
-    if (event.key === "Escape" ? menu.contains(document.activeElement) : !menu.contains(event.target)) menu.open = false;
-  };
-  menu.addEventListener("toggle", () => {
-    for (const what of ["pointerdown", "keydown"]) (menu.open ? document.addEventListener : document.removeEventListener).call(document, what, close, true);
-  });
-  return menu;
-}
 
 export function renderMachines({ model, el, ui = pageState(model) }) {
   island(el, "The three machines");
@@ -31,36 +20,35 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
   const boxes = {};
   const replay = !!model.get("replay");
   let drawn = "";
-  let active = "character_fsa";
   let built = null; // The construction of the token DFA.
-  const tabs = h("div.lmx-tabs", { role: "tablist" });
   let along = null; // Whether they are drawn along the text; null until the user has chosen.
   const choose = (wanted) => () => {
     along = wanted;
     update();
-    (wanted ? asMachines : asText).focus({ preventScroll: true });
+    ui.changed();
+    requestAnimationFrame(() => (wanted ? asMachines : asText).focus({ preventScroll: true }));
   };
   const asMachines = h("button.quiet", { "aria-label": "as machines", title: "each machine by itself: the whole of it, its loops, its construction", onclick: choose(false) }, "as machines");
   const asText = h("button.quiet.lmx-astext", { "aria-label": "along the text", title: "the machines on one axis: the text", onclick: choose(true) }, "along the text");
-  const text = alongText(ui, asMachines);
-  const holder = h("div.lmx-machines", {}, text.box, tabs);
+  const text = alongText(ui);
+  const holder = h("div.lmx-machines", {}, text.box);
   el.append(holder);
+  (ui.foot || el.appendChild(h("div.lmx-foot"))).append(h("div.sp"), asMachines, asText);
 
   const wide = sizeOf(holder, () => {
     sizes.again();
     update();
   });
-  const whole = sizeOf(el.closest(".lmx") || holder, () => ui.changed());
-  const isBeside = () => whole.width >= BESIDE && !el.closest(".lmx-large") && !(ui.position && ui.position.stack);
-  const room = () => (isBeside() ? wide.width / 3 - 14 : wide.width) - 2;
-  const sizes = machineSizes(graphs, room, (all) => {
+  const room = () => wide.width - 2;
+  const high = {}; // The heights of the drawings.
+  const sizes = machineSizes(graphs, room, (name) => high[name].height, (all) => {
     for (const { fit } of Object.values(boxes)) fit.setAttribute("aria-pressed", all);
     scroll.looked();
   });
   const scroll = machineScroll(graphs, boxes, sizes.factor);
   const asked = wholeMachine(model, ui, () => (drawn = ""), () => update());
 
-  for (const [name, title, about, short] of MACHINES) {
+  for (const [name, title, about] of MACHINES) {
     const caption = h("span", {}, about);
     const body = h("div.lmx-graph", { tabindex: 0, "data-keys": "+ - 0", "aria-label": title + ": + and − change its size, 0 restores it" });
     const panel = h("div.lmx-arc", { hidden: true });
@@ -86,7 +74,7 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
       h("header", {}, h("h4", {}, title), caption, quietMenu(title, tools)), offer, over, body, lesson, table, panel);
     boxes[name] = { box, body, caption, about, panel, table, over, offer, fit, open: null };
     if (!replay && name === "character_fsa") tools.prepend(asked.inBytes);
-    if (name === "character_fsa") box.querySelector(".lmx-menu").before(asText);
+    high[name] = sizeOf(body, () => sizes.again());
     if (!replay && name === "detokenizing_fst") {
       const editor = arcEditor(ui, title);
       tools.prepend(addToken(ui, title), editor.open);
@@ -96,11 +84,6 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
       built = construction(ui, title, graphs, lesson, () => update());
       if (!replay) tools.prepend(built.select);
     }
-    tabs.append(h("button", { role: "tab", "data-tab": name, onclick: () => {
-      active = name;
-      update();
-      sizes.again();
-    } }, h("span", {}, title), h("span.short", { "aria-hidden": "true" }, short)));
     holder.append(box);
     body.addEventListener("wheel", (event) => {
       if (!event.ctrlKey && !event.metaKey) return; // The notebook goes on scrolling.
@@ -183,6 +166,9 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
       put(caption, stage && name === "token_dfa" ? figure.caption.split(":")[0] : figure.caption || about);
       caption.title = figure.about || figure.caption || about;
       put(body, graphs[name].svg, figure.nodes.length ? null : h("p.dim", {}, "nothing is left: with these tokens alone no text can end"));
+      // The machines share the height by what they are as a whole; what is near a place is another drawing at each step.
+      const [top, bottom] = figure.complete === false && name === "detokenizing_fst" ? [0, 140] : extent(layout);
+      boxes[name].box.style.flexGrow = HEAD + Math.min(bottom - top, TALL);
       panel.hidden = true;
       boxes[name].open = null;
       tabulate(table, graphs[name]);
@@ -196,13 +182,10 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
   const update = () => {
     // A small vocabulary is drawn whole, as T_V; of a large one the part that the text goes through says more.
     const drawable = !!(ui.position && ui.position.along);
-    asText.hidden = !drawable;
     const columns = drawable && (along ?? ((model.get("vocabulary") || {}).size || 0) > SMALL);
-    text.box.hidden = !columns;
+    text.box.hidden = asMachines.hidden = !columns;
+    asText.hidden = columns || !drawable;
     holder.classList.toggle("along", columns);
-    holder.classList.toggle("beside", isBeside());
-    tellAround(el, ".lmx-beside", "columns", columns);
-    tellAround(el, ".lmx-parts", "abreast", isBeside() && !columns);
     if (columns) return text.update();
     // A token that is clicked is drawn, wherever it was clicked.
     if (wanted !== ui.asked().join()) {
@@ -222,8 +205,7 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
     built.light(sets);
     for (const [name, title] of MACHINES) {
       const { box, table } = boxes[name];
-      box.classList.toggle("active", name === active);
-      mark(tabs.querySelector(`[data-tab="${name}"]`), "aria-selected", name === active);
+      box.classList.toggle("taught", name === "token_dfa" && !!built.number());
       const graph = graphs[name];
       if (!graph) continue;
       light(graph, sets[name], title);
@@ -250,8 +232,7 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
   const off = ui.on("after", update);
   update();
   return () => {
-    wide.end();
-    whole.end();
+    for (const one of [wide, ...Object.values(high)]) one.end();
     off();
   };
 }

@@ -2,7 +2,7 @@
 //
 // The order is by token class, where five allowed ids of a hundred thousand stand together and can be seen, or by id.
 
-const SMALL_MASK = 48; // At most so many tokens are written out.
+const SMALL_MASK = 48; // At most so many tokens are written out; then it is open at first.
 const MANY = 16384; // With more tokens than this, the first order is by token class.
 
 /** The token classes in the order of the bitmap: EOS, the largest first, the dead last; and sizes. */

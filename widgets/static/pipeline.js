@@ -12,7 +12,8 @@ export function renderPipeline({ model, el, ui = pageState(model) }) {
   const failure = h("p.no", { role: "alert", hidden: true });
   const panel = h("div.lmx-stage", { hidden: true });
   const composed = composedBy(ui, replay);
-  el.append(h("div.lmx-pipes", {}, bar, add, composed.line), failure, panel);
+  el.append(h("div.lmx-pipes", {}, bar, ui.info ? null : [add, composed.line]), failure, panel);
+  if (ui.info) ui.info.append(composed.line, add); // In the explorer a line of its own has only what is there.
   let open = -1;
   let drawn = "";
   let waiting = false;
@@ -89,7 +90,7 @@ export function renderPipeline({ model, el, ui = pageState(model) }) {
     const key = JSON.stringify([pattern, tokens, stages, offered, waiting, ui.gone, open]);
     if (key === drawn) return;
     drawn = key;
-    el.hidden = !pattern || (!stages.length && (replay || !offered.length));
+    el.hidden = !pattern || (!stages.length && (!!ui.info || replay || !offered.length));
     if (open >= stages.length) open = -1;
     panel.hidden = open < 0;
     const of = (level) => stages.map((stage, number) => (stage.level === level ? box(stage, number) : null));

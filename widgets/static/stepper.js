@@ -84,7 +84,7 @@ export function renderStepper({ model, el, ui = pageState(model), alone: single 
   const toEnd = async () => {
     if (ending) return;
     ending = true;
-    ui.inside = null;
+    ui.inside = ui.hover = ui.selected = null;
     started(true);
     ui.changed();
     try {
@@ -106,7 +106,7 @@ export function renderStepper({ model, el, ui = pageState(model), alone: single 
   const prev = button("◀", "back (←)", ui.steps.back);
   const next = button("Step ▶", "step (→)", ui.steps.step, ".p.step");
   const run = button("Play", "play or pause (space)", play, ".play");
-  const end = button("To the end", "to the end (End)", toEnd);
+  const end = button("▶▶", "to the end (End)", toEnd);
   const speeds = h("select", { title: "speed", "aria-label": "speed" }, SPEEDS.map(([name, value]) =>
     h("option", { value, selected: value === 1 }, name)));
   const slow = h("input", { type: "checkbox", onchange: () => {
@@ -115,8 +115,10 @@ export function renderStepper({ model, el, ui = pageState(model), alone: single 
     ui.changed();
   } });
   const where = h("span.chip.where");
-  const bar = h("div.lmx-stepper", {}, first, prev, next, run, speeds, end, h("label.ck", { title: "step inside a token, byte by byte" }, slow, " slow motion"), where, single && lineButtons(model, ui));
-  el.append(bar);
+  // In the explorer only what is pressed most stands beside the text.
+  const rest = [run, speeds, h("label.ck", { title: "step inside a token, byte by byte" }, slow, " slow motion"), where];
+  el.append(h("div.lmx-stepper", {}, first, prev, next, end, ui.foot ? null : rest, single && lineButtons(model, ui)));
+  if (ui.foot) ui.foot.append(...rest);
 
   const update = () => {
     const off = ui.gone;

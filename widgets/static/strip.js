@@ -11,6 +11,8 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
   const traps = trapMarks(ui);
   const phases = () => (phases.made ??= phaseBands(ui, row));
   el.append(row, forks);
+  const inner = sizeOf(row, ui.changed);
+  row.addEventListener("scroll", () => row.classList.toggle("more-left", row.scrollLeft > 2));
   (el.closest(".lmx-bar") || el).append(traps.panel);
 
   const MARKS = {
@@ -67,27 +69,32 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
   };
   const leading = (prompt, healed) => {
     const nodes = [];
-    if (prompt.length > 12) nodes.push(h("span.dim", { title: "earlier prompt tokens" }, `… ${prompt.length - 12} more `));
-    for (const token of prompt.slice(-12)) nodes.push(h("span.lmx-tok.prompt" + (token.begins ? ".begins" : ""), { role: "listitem", title: token.begins ? MEANINGS.begins[1] : "prompt" }, readable(token.text), token.begins ? h("sup", {}, MEANINGS.begins[0]) : null));
+    const most = ui.foot ? 4 : 12; // Beside Step, the text needs the room.
+    if (prompt.length > most) nodes.push(h("span.dim", { title: `${prompt.length - most} earlier tokens of the prompt` }, "…"));
+    for (const token of prompt.slice(-most)) nodes.push(h("span.lmx-tok.prompt" + (token.begins ? ".begins" : ""), { role: "listitem", title: token.begins ? MEANINGS.begins[1] : "prompt" }, readable(token.text), token.begins ? h("sup", {}, MEANINGS.begins[0]) : null));
     if (healed) nodes.push(h("span.lmx-tok.prompt.healed", { role: "listitem", title: "taken back from the prompt: the output begins with this text" }, readable(healed), h("sup", {}, "↶")));
     if (prompt.length) nodes.push(h("span.lmx-edge", { title: "the output begins", "aria-hidden": "true" }));
     return nodes;
   };
 
-  let followed = -1;
-  /** Scroll a long run so that the position stays in view; only a move scrolls. This waits for the next frame,
-   * because places are known only after layout. */
+  let followed = "";
+  /** Scroll so that the newest token is at the right, or the position that one went back to in view; only a move scrolls. This
+   * waits for the next frame, because places are known only after layout. */
   const follow = (k) => {
-    if (k === followed) return;
-    followed = k;
-    if (boxes.length >= 20) requestAnimationFrame(() => k === followed && boxes.length && scroll(k));
+    const key = [k, row.childElementCount, boxes.length, inner.width].join("|");
+    if (key === followed) return;
+    followed = key;
+    requestAnimationFrame(() => key === followed && scroll(k));
   };
   const scroll = (k) => {
-    if (boxes.length < 20 || row.scrollHeight <= row.clientHeight) return;
-    const [box, all] = [(boxes[k - 1] || boxes[0]).el.getBoundingClientRect(), row.getBoundingClientRect()];
-    const by = zoomOf(row);
-    if (box.top < all.top) row.scrollTop -= (all.top - box.top) / by;
-    else if (box.bottom > all.bottom) row.scrollTop += (box.bottom - all.bottom) / by;
+    const rest = boxes.length - k;
+    if (rest <= 0 || !boxes.length) row.scrollLeft = row.scrollWidth;
+    else {
+      const [box, all, by] = [(boxes[k] || boxes[0]).el.getBoundingClientRect(), row.getBoundingClientRect(), zoomOf(row)];
+      const middle = (box.left + box.right - all.left - all.right) / 2 / by;
+      if (box.right > all.right || box.left < all.left + 60) row.scrollLeft += middle;
+    }
+    row.classList.toggle("more-left", row.scrollLeft > 2);
   };
 
   let ended = { strip: null, nodes: [] };
@@ -109,6 +116,7 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
     ];
   };
 
+  const next = h("span.lmx-tok.next", { "aria-hidden": "true", title: "the next token" }, "?");
   let held = []; // what the row and the marks in it were made of
   const update = () => {
     const strip = ui.line.strip || { prompt: [], tokens: [] };
@@ -136,6 +144,7 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
         characters(walk.bytes).map((piece) => piece.at + piece.size <= ui.inside.byte ? piece.nodes : h("span.dim", {}, piece.nodes))));
     }
     nodes.push(...ended.nodes);
+    if (ui.foot && ui.position && !ui.position.finished && !ui.inside && k === own.length && !ended.nodes.length) nodes.push(next);
     const now = [ui.traps, traps.open(), ui.vocabulary, ...nodes];
     if (now.length !== held.length || now.some((one, i) => one !== held[i])) {
       held = now;
@@ -159,6 +168,7 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
   const off = ui.on("change", update);
   update();
   return () => {
+    inner.end();
     off();
     traps.off();
   };

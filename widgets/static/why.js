@@ -179,16 +179,3 @@ function whyPanel(ui, closed) {
   };
   return { el, update };
 }
-
-/** The top and the bottom of what the window shows of an element's surroundings, in pixels of the screen. */
-function visiblePart(el) {
-  const root = el.closest(".lmx").getBoundingClientRect();
-  let [top, bottom] = [Math.max(0, root.top), Math.min(window.innerHeight, root.bottom)];
-  for (let box = el.parentElement; box; box = box.parentElement) {
-    // An element that grows with its content hides nothing.
-    if (!/auto|scroll|overlay/.test(getComputedStyle(box).overflowY) || box.scrollHeight <= box.clientHeight + 1) continue;
-    const around = box.getBoundingClientRect();
-    [top, bottom] = [Math.max(top, around.top), Math.min(bottom, around.bottom)];
-  }
-  return [top + 6, bottom - 6];
-}

@@ -27,6 +27,7 @@ from models.conversations import (
 )
 from models.documents import START
 from models.evaluate_chat import KIND, KINDS_OF_TURNS, Asked, loss_table, right_of
+from tests.presets import presets_of
 from widgets import kinds
 
 LM = explorer.load_model("tiny-chat")
@@ -108,7 +109,7 @@ def values(parts: list[dict[str, Any]]) -> list[Any]:
     return [*(part["value"] for part in parts if "value" in part), *inside]
 
 
-@pytest.mark.parametrize("preset", kinds.presets_of("tag"), ids=lambda one: one.name)
+@pytest.mark.parametrize("preset", presets_of("tag"), ids=lambda one: one.name)
 def test_a_preset_is_run_to_the_end(preset: kinds.Preset) -> None:
     constraint = kinds.constraint_of_kind(preset.kind, preset.text)
     session = Session(kinds.preset_model(preset), constraint, preset.prompt)
@@ -122,7 +123,7 @@ def test_a_preset_is_run_to_the_end(preset: kinds.Preset) -> None:
     assert len({step[:1] for step in trace.phases}) > 1
 
 
-@pytest.mark.parametrize("preset", kinds.presets_of("tag"), ids=lambda one: one.name)
+@pytest.mark.parametrize("preset", presets_of("tag"), ids=lambda one: one.name)
 def test_a_preset_is_the_chat_template(preset: kinds.Preset) -> None:
     ids = LM.encode_prompt(preset.prompt)
     question = preset.prompt.partition("What")[2].partition("<")[0]
@@ -212,7 +213,7 @@ def test_questions_that_are_repeated_and_answered_with_y_or_n() -> None:
 
 
 def test_answers_in_json_are_read() -> None:
-    schema = json.loads(kinds.presets_of("tag")[0].text)["format"]["elements"][2]["json_schema"]
+    schema = json.loads(presets_of("tag")[0].text)["format"]["elements"][2]["json_schema"]
     answer = json_schema(schema, whitespace="flexible")
     run = phase("think", any_text(), begin=token("<think>"), end=token("</think>")) + "\n\n"
     session = Session(

@@ -20,7 +20,8 @@ from explorer.languages.grammar.source import GbnfGrammar
 from explorer.languages.written.configuration import Configurations
 from explorer.languages.written.derivation import ClosedRule, Derivation, OpenRule, derivation
 from tests.languages.grammar.earley import Earley
-from widgets.kinds import constraint_of_kind, preset_of
+from tests.presets import preset_named
+from widgets.kinds import constraint_of_kind
 
 NESTED = 'root ::= "a" root "b" | ""'
 TEXTS = {
@@ -57,8 +58,7 @@ def test_the_machine_has_as_many_symbols_as_the_rules_that_wait_for_it(name: str
     if name in TEXTS:
         constraint, text = grammar(shipped_text(name)), TEXTS[name]
     else:
-        preset = preset_of(name)
-        assert preset is not None
+        preset = preset_named(name)
         constraint, text = constraint_of_kind(preset.kind, preset.text), PRESETS[name]
     tree = constraint.source.tree
     machine = of_grammar(tree, Budget(), Meter())

@@ -9,6 +9,7 @@ import pytest
 
 import explorer
 from explorer.decoding.models.load import load_model
+from tests.presets import preset_named, presets_of
 from tests.widgets.figures.cases import toy_dfa
 from tests.widgets.figures.clear import Collision, collisions
 from widgets import kinds
@@ -18,7 +19,6 @@ from widgets.figures.machines.detokenizing_figure import detokenizing_figure
 from widgets.figures.machines.drawn import draw_whole
 from widgets.figures.machines.machine_figure import MachineFigure
 from widgets.figures.machines.stages import stages_made
-from widgets.kinds import OFFERED
 
 DATE = "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 MONTHS = ("07", "12", "08", "05", "10", "04", "11", "06", "01", "02")
@@ -31,7 +31,7 @@ CROWDED = {"quoted text": 3, "countries": 5, "countries in any case": 14}
 """A few of each drawing, likewise."""
 
 NAMES = (
-    *(preset.name for preset in kinds.presets_of("first")),
+    *(preset.name for preset in presets_of("first")),
     "countries",
     "countries in any case",
 )
@@ -56,7 +56,7 @@ def machines(dfa: explorer.TokenDFA, tokens: list[int]) -> Drawings:
 @cache
 def offered(name: str) -> Drawings:
     vocabulary = load_model("tiny").vocabulary
-    preset = next(one for one in OFFERED if one.name == name)
+    preset = preset_named(name)
     dfa = explorer.compile(kinds.constraint_of_kind(preset.kind, preset.text), vocabulary)
     allowed = dfa.allowed(dfa.start).nonzero()[0].tolist()
     return machines(dfa, [token for token in allowed if vocabulary.tokens[token]][:10])

@@ -9,6 +9,7 @@ import pytest
 
 import explorer
 from explorer.decoding.models.load import load_model
+from tests.presets import presets_of
 from widgets import kinds
 from widgets.figures.drawing.geometry import Layout, Routed
 from widgets.figures.drawing.labels import tokens_label
@@ -23,7 +24,7 @@ from widgets.figures.machines.stages import stages_made
 def drawings(preset: str) -> dict[str, tuple[MachineFigure, Layout]]:
     """All machines of a preset with the tiny model's vocabulary, T_V over what is allowed first."""
     vocabulary = load_model("tiny").vocabulary
-    chosen = next(p for p in kinds.presets_of("first") if p.name == preset)
+    chosen = next(p for p in presets_of("first") if p.name == preset)
     dfa = explorer.compile(kinds.constraint_of_kind(chosen.kind, chosen.text), vocabulary)
     tokens = [t for t in dfa.allowed(dfa.start).nonzero()[0].tolist() if vocabulary.tokens[t]][:10]
     found: dict[str, tuple[MachineFigure, Layout]] = {}
@@ -63,7 +64,7 @@ def faults(figure: MachineFigure, layout: Layout) -> list[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize("preset", [p.name for p in kinds.presets_of("first")])
+@pytest.mark.parametrize("preset", [p.name for p in presets_of("first")])
 def test_no_label_lies_on_a_state_or_a_label_or_is_cut(preset: str) -> None:
     for name, (figure, layout) in drawings(preset).items():
         assert faults(figure, layout) == [], name
@@ -74,7 +75,7 @@ def test_no_label_lies_on_a_state_or_a_label_or_is_cut(preset: str) -> None:
 def test_all_labels_of_the_presets_have_a_place() -> None:
     tucked = sum(
         place.tucked
-        for preset in kinds.presets_of("first")
+        for preset in presets_of("first")
         for _, layout in drawings(preset.name).values()
         for place in layout.edges.values()
     )
@@ -92,7 +93,7 @@ def test_a_fault_would_be_seen() -> None:
     assert any("frame" in pair for pair in faults(figure, small))
 
 
-@pytest.mark.parametrize("preset", [p.name for p in kinds.presets_of("first")])
+@pytest.mark.parametrize("preset", [p.name for p in presets_of("first")])
 def test_drawings_are_low_and_read_from_left_to_right(preset: str) -> None:
     figure, layout = drawings(preset)["character_fsa characters"]
     assert layout.height < 400

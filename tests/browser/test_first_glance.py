@@ -1,0 +1,328 @@
+"""The explorer at first glance: what is in view, what stays where it is, what comes first."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+import explorer
+from tests.browser.acting import END, STEP, TOY, at, choose, press, quiet, rest
+from tests.browser.conftest import Lab, Notebook
+from widgets import Explorer
+from widgets.lessons.story import RECORD_PROMPT, record_constraint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Locator, Page
+
+    Opened = Callable[[str, int, int], Locator]
+
+DATES = "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+SUMS = 'start: "(" start ")" | "x" ("+" start)?'
+STEPS = {"toy": 4, "date": 7, "record": 14, "grammar": 3, "drawn": 3, "unwanted": 2}
+
+BOXES = """(root) => Object.fromEntries(Object.entries({
+    step: ".step", text: ".lmx-strip > :last-child", list: ".lmx-row:not(.masked, .head)",
+    first: "[data-lane=fsa], [data-machine=character_fsa] h4",
+    second: "[data-lane=fst], [data-machine=detokenizing_fst] h4",
+    third: "[data-lane=pairs], [data-machine=token_dfa] .n.now", drawers: ".lmx-heads",
+    strip: ".lmx-strip", top: ".lmx-top", bar: ".lmx-bar", parts: ".lmx-parts",
+    numbers: ".lmx-numbers", machines: ".lmx-part-machines",
+}).map(([name, selector]) => {
+    const one = [...root.querySelectorAll(selector)].find((el) => el.getClientRects().length);
+    const box = one && one.getBoundingClientRect();
+    return [name, box && [box.left, box.top, box.right, box.bottom].map(Math.round)];
+}))"""
+TYPE = """(root) => {
+    const sizes = new Set();
+    const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+        const el = walker.currentNode.parentElement;
+        if (!walker.currentNode.data.trim() || !el.getClientRects().length) continue;
+        if (el.closest("svg, .lmx-live, option, title")) continue;
+        sizes.add(getComputedStyle(el).fontSize);
+    }
+    return [...sizes].sort();
+}"""
+SMALLEST = """(root) => Math.min(...[...root.querySelectorAll("svg text")]
+    .filter((el) => el.getClientRects().length && el.textContent)
+    .map((el) => parseFloat(getComputedStyle(el).fontSize) * el.getScreenCTM().a))"""
+BEYOND = """(root) => [...root.querySelectorAll("*")].filter((el) => {
+    if (!el.getClientRects().length || el.closest("svg, .lmx-live")) return false;
+    for (let one = el.parentElement; one !== root; one = one.parentElement)
+        if (getComputedStyle(one).overflowX !== "visible") return false;
+    return el.getBoundingClientRect().right > root.getBoundingClientRect().right + 1;
+}).map((el) => el.className)"""
+
+Boxes = dict[str, list[int]]
+
+
+def made(name: str) -> Explorer:
+    """A run that is written to its end, or as far as is looked at."""
+    if name == "toy":
+        return Explorer()
+    lm = explorer.load_model("tiny")
+    constraint, prompt = {
+        "date": (explorer.regex(DATES), "The date is "),
+        "record": (record_constraint(), RECORD_PROMPT),
+        "grammar": (explorer.grammar(SUMS, syntax="lark"), "sum: "),
+        "drawn": (explorer.regex(DATES), "The date is "),
+        "unwanted": (explorer.regex("[0-9]{9}"), "The capital of France is"),
+    }[name]
+    sampler = explorer.Sampler(0.5) if name == "drawn" else None
+    return Explorer(lm, constraint, prompt, sampler=sampler)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The page of a run, without a kernel."""
+    known: dict[str, Path] = {}
+
+    def page_of(name: str) -> Path:
+        if name not in known:
+            shown = made(name)
+            for _ in range(STEPS[name]):
+                if not shown.session.finished:
+                    shown.session.step()
+            known[name] = shown.to_html(tmp_path_factory.mktemp(name) / "page.html")
+            shown.close()
+        return known[name]
+
+    return page_of
+
+
+@pytest.fixture
+def opened(chromium: Browser, written: Callable[[str], Path]) -> Iterator[Opened]:
+    """A run in a window of some size, at its start."""
+    pages: list[Page] = []
+
+    def open_page(name: str, width: int, height: int) -> Locator:
+        page = chromium.new_page(viewport={"width": width, "height": height})
+        pages.append(page)
+        page.goto(written(name).as_uri())
+        page.add_style_tag(content="body { margin: 0 !important }")
+        root = page.locator(".lmx-root")
+        root.locator(".lmx-row").first.wait_for()
+        rest(root)
+        if not (root.locator(".where").text_content() or "").startswith("position 0"):
+            press(root, "to the start (Home)")
+        at(root, 0)
+        return root
+
+    yield open_page
+    for page in pages:
+        page.close()
+
+
+def boxes(root: Locator) -> Boxes:
+    return root.evaluate(BOXES)
+
+
+@pytest.mark.parametrize("name", ["toy", "date", "record", "grammar"])
+def test_on_a_common_laptop_all_is_in_view_and_no_step_moves_it(name: str, opened: Opened) -> None:
+    root = opened(name, 848, 640)
+    first = boxes(root)
+    for k in range(1, STEPS[name]):
+        press(root, STEP)
+        at(root, k)
+        seen = boxes(root)
+        for part in ("step", "text", "first", "second", "third", "drawers"):
+            assert 0 <= seen[part][1] < seen[part][3] <= 640, (part, k, seen[part])
+        if seen["list"]:
+            assert seen["list"][3] <= 640
+        for part in ("step", "first", "second", "drawers", "parts", "numbers"):
+            assert seen[part][1] == first[part][1], (part, k)
+        # The newest token is the last that one sees of the text.
+        if k + 1 >= STEPS[name]:
+            assert seen["text"][2] <= seen["strip"][2] + 1
+    # The text has a row of its own under the bar, Step at its left.
+    assert first["bar"][1] >= first["top"][3] - 1
+    assert first["step"][2] < first["strip"][0]
+    # The drawers lie under both columns.
+    assert first["drawers"][0] == first["parts"][0] and first["drawers"][2] == first["parts"][2]
+
+
+def test_a_long_run_shows_its_newest_token_at_the_right(opened: Opened) -> None:
+    root = opened("record", 848, 640)
+    root.locator('.lmx-strip [data-k="14"]').evaluate("(el) => el.click()")
+    at(root, 13)
+    press(root, STEP)
+    at(root, 14)
+    seen = boxes(root)
+    left, _, right, _ = seen["strip"]
+    assert left < seen["text"][0] and right - 40 < seen["text"][2] <= right + 1
+
+
+def test_a_reason_stands_below_its_row_and_covers_none(opened: Opened) -> None:
+    root = opened("record", 848, 640)
+    panel = root.locator(".lmx-why")
+    rows = root.locator(".lmx-rows .lmx-row.masked")
+    for number in (0, 2):
+        row = rows.nth(number)
+        row.click()
+        panel.locator(".said").first.wait_for()
+        rest(root)
+        above, box = row.bounding_box(), panel.bounding_box()
+        assert above is not None and box is not None
+        assert 0 <= box["y"] - above["y"] - above["height"] < 8
+        around = [one.bounding_box() for one in root.locator(".lmx-row[data-token]").all()]
+        bottom = box["y"] + box["height"]
+        assert all(one and (one["y"] < box["y"] or one["y"] >= bottom - 1) for one in around)
+    root.page.keyboard.press("Escape")
+    panel.wait_for(state="hidden")
+    rows.nth(1).click()
+    panel.locator(".said").first.wait_for()
+    press(root, STEP)
+    at(root, 1)
+    assert panel.is_hidden() and root.locator(".lmx-answer").is_hidden()
+
+
+def test_allowed_tokens_come_after_at_most_three_masked_ones(opened: Opened) -> None:
+    root = opened("unwanted", 848, 640)
+    kinds = [
+        "masked" in (row.get_attribute("class") or "")
+        for row in root.locator(".lmx-rows").first.locator(".lmx-row[data-token]").all()
+    ]
+    assert kinds[:3] == [True] * 3 and not kinds[3]
+    heights = root.locator(".lmx-row.masked").evaluate_all(
+        "(all) => all.map((e) => e.offsetHeight)"
+    )
+    assert max(heights) <= 28  # A line each.
+
+
+def test_one_headline_and_the_rest_on_demand(opened: Opened) -> None:
+    root = opened("date", 848, 640)
+    said = root.locator(".lmx-facts").inner_text()
+    assert re.fullmatch(r"Next token\s*[\d,]+ of 4,000 allowed,\s*keeps [\d.<]+ %", said)
+    figures = root.locator(".lmx-figures")
+    assert not figures.get_by_text("entropy").first.is_visible()
+    figures.locator("summary").click()
+    assert "bits" in figures.inner_text() and "approves" not in figures.inner_text()
+    # Counts and times are behind one sign.
+    report = root.locator(".report")
+    assert report.is_hidden()
+    root.locator(".lmx-menu > summary", has_text=re.compile("^i$")).click()
+    assert "character states" in report.inner_text()
+    # A third column where temperature and filters change something, and only there.
+    assert root.locator(".lmx-row.head", has_text="filtered").count() == 0
+    assert opened("drawn", 848, 640).locator(".lmx-row.head", has_text="filtered").count() == 1
+
+
+@pytest.mark.parametrize("width", [400, 848, 1280])
+def test_three_sizes_of_type(width: int, opened: Opened) -> None:
+    for name in ("date", "toy"):
+        root = opened(name, width, 720)
+        press(root, STEP)
+        at(root, 1)
+        assert set(root.evaluate(TYPE)) <= {"12px", "14px", "18px"}
+        assert root.evaluate(SMALLEST) >= 10.5
+
+
+def test_a_telephone_shows_step_then_the_list_then_the_machines(opened: Opened) -> None:
+    for name in ("date", "toy"):
+        root = opened(name, 400, 900)
+        press(root, STEP)
+        at(root, 1)
+        seen = boxes(root)
+        order = [seen[part][1] for part in ("bar", "top", "numbers", "machines", "drawers")]
+        assert order == sorted(order)
+        assert root.evaluate(BEYOND) == []
+
+
+def test_the_mask_is_open_where_its_tokens_are_written_out(opened: Opened) -> None:
+    assert opened("toy", 848, 640).locator(".lmx-part-mask .lmx-cell").count() == 6
+    assert opened("date", 848, 640).locator(".lmx-part-mask *").count() == 0
+
+
+def test_in_a_high_window_the_machines_grow(opened: Opened) -> None:
+    ring = "(root) => root.querySelector('.n.now circle').getBoundingClientRect().width"
+    sizes = [opened("date", *size).evaluate(ring) for size in ((848, 640), (1920, 1080))]
+    assert sizes[1] > 1.2 * sizes[0]
+
+
+REAL = """import explorer
+from widgets import Explorer
+from widgets.lessons.story import RECORD_PROMPT, record_constraint
+Explorer(explorer.load_model("tiny"), record_constraint(), RECORD_PROMPT)"""
+
+
+def test_the_constraint_is_one_line_until_it_is_written_in(notebook: Notebook, lab: Lab) -> None:
+    notebook.page.set_viewport_size({"width": 1280, "height": 800})
+    notebook.open(lab.code("line.ipynb", REAL))
+    assert notebook.run_all()
+    root = notebook.explorer()
+    at(root, 0)
+    sheet = root.locator(".lmx-sheet")
+    high = "(el) => el.getBoundingClientRect().height"
+    assert sheet.evaluate(high) <= 30
+    # What the reason expects is underlined in the middle of the line.
+    root.locator(".lmx-row.masked").first.click()
+    root.locator(".lmx-why .source").first.wait_for()
+    rest(root)
+    off = sheet.evaluate(
+        """(el) => {
+            const [mark, all] = [el.querySelector(".behind .expect"), el]
+                .map((one) => one.getBoundingClientRect());
+            return Math.abs(mark.left + mark.right - all.left - all.right) / 2 / all.width;
+        }"""
+    )
+    assert off < 0.5
+    field = root.get_by_role("textbox", name="constraint", exact=True)
+    before = boxes(root)
+    field.focus()
+    notebook.page.wait_for_timeout(100)
+    assert sheet.evaluate(high) > 100
+    seen = boxes(root)  # It lies over what is below it.
+    assert seen["parts"][1] - seen["top"][1] == before["parts"][1] - before["top"][1]
+    root.focus()
+    notebook.page.wait_for_timeout(100)
+    assert sheet.evaluate(high) <= 30
+    quiet(notebook)
+
+
+def test_for_a_projector_three_machines_the_list_and_step(notebook: Notebook, lab: Lab) -> None:
+    notebook.open(lab.code("large.ipynb", REAL))
+    notebook.page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
+    assert notebook.run_all()
+    root = notebook.explorer()
+    for size in ((1280, 720), (1366, 768)):
+        notebook.page.set_viewport_size({"width": size[0], "height": size[1]})
+        large = root.get_by_role("button", name="larger, for a projector")
+        large.click()
+        rest(root)
+        root.evaluate("(el) => el.scrollIntoView({block: 'start'})")
+        rest(root)
+        seen = boxes(root)
+        window = notebook.page.evaluate(
+            "() => document.querySelector('.jp-NotebookPanel:not(.lm-mod-hidden) "
+            ".jp-WindowedPanel-outer').getBoundingClientRect().bottom"
+        )
+        for part in ("step", "text", "list", "first", "second", "third"):
+            assert seen[part][3] <= window, (part, size)
+        assert seen["drawers"] is None
+        assert root.get_by_role("textbox", name="prompt").is_hidden()
+        large.click()
+        rest(root)
+    quiet(notebook)
+
+
+def test_six_presets_with_pictures_and_one_calls_a_tool(notebook: Notebook, lab: Lab) -> None:
+    notebook.open(lab.code("presets.ipynb", TOY))
+    assert notebook.run_all()
+    root = notebook.explorer()
+    at(root, 0)
+    cards = root.locator(".lmx-presets button")
+    assert cards.count() == 6
+    assert cards.locator("svg path").count() == 6
+    choose(root, "a call of a tool")
+    root.locator(".lmx-top .chip", has_text="tiny-chat").wait_for()
+    assert "Tools: get_weather" in root.get_by_role("textbox", name="prompt").input_value()
+    press(root, END)
+    root.locator(".where", has_text="finished").wait_for()
+    text = "".join(root.locator(".lmx-strip [data-k]").all_inner_texts())
+    assert "<tool_call>" in text and "get_weather" in text
+    quiet(notebook)
