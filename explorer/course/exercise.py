@@ -11,6 +11,7 @@ parsed as any other, within a budget.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, cast
@@ -78,7 +79,7 @@ class ValueExercise:
 
     def grade(self, answer: object) -> Graded:
         """Compare an answer with the right one."""
-        given = plain_value(answer)
+        given = meant(plain_value(answer), plain_value(self.answer))
         if same_value(given, plain_value(self.answer), self.within):
             return Graded(True, self.right)
         if kind_in_words(given) != kind_in_words(plain_value(self.answer)):
@@ -123,7 +124,7 @@ class LanguageExercise:
                 apart = _plainest(one - other)
                 if apart is not None:
                     shown = repr(apart) if apart else "the empty text"
-                    return Graded(False, f"{words.format(shown)} {self.hint}")
+                    return Graded(False, f"{words.format(shown)} {_unicode(apart) or self.hint}")
         except ExplorerError as error:
             return Graded(False, f"This language cannot be compared: {error.message}")
         return Graded(True, self.right)
@@ -149,6 +150,31 @@ def plain_value(value: object) -> object:
         except (AttributeError, TypeError, ValueError, RuntimeError):
             continue
     return value
+
+
+def meant(given: object, wanted: object) -> object:
+    """An answer of another kind that plainly means the same: "64" for 64, a list for a set.
+
+    Args:
+        given: From `plain_value`.
+        wanted: The right answer, from `plain_value`; only its kind is looked at.
+
+    Example:
+        >>> meant("64", 8), meant(("b",), frozenset()), meant("u+00c5", "")
+        (64.0, frozenset({'b'}), 'U+00C5')
+    """
+    number = isinstance(wanted, int | float) and not isinstance(wanted, bool)
+    if number and isinstance(given, str) and re.fullmatch(r"\s*-?[0-9]+(\.[0-9]+)?\s*", given):
+        return float(given)
+    if isinstance(wanted, frozenset) and isinstance(given, tuple):
+        listed = cast("tuple[object, ...]", given)
+        try:
+            return frozenset(listed)
+        except TypeError:
+            return listed  # It holds something that cannot be in a set.
+    if isinstance(given, str) and re.fullmatch(r"[Uu]\+[0-9A-Fa-f]{4,6}", given):
+        return given.upper()
+    return given
 
 
 def kind_in_words(value: object) -> str:
@@ -186,6 +212,16 @@ def same_value(one: object, other: object, within: float = 0.0) -> bool:
         pairs = zip(cast("Sequence[object]", one), cast("Sequence[object]", other), strict=False)
         return len(one) == len(other) and all(same_value(a, b, within) for a, b in pairs)  # pyright: ignore[reportUnknownArgumentType]
     return (one == other) is True
+
+
+def _unicode(text: str) -> str:
+    """A hint for a text that fits only because a shorthand has all of Unicode; empty otherwise."""
+    beyond = [character for character in text if not character.isascii()]
+    if any(character.isdecimal() for character in beyond):
+        return r"`\d` is every digit of Unicode; the ten digits are `[0-9]`."
+    if any(character.isspace() for character in beyond):
+        return r"`\s` is every white space of Unicode; a space is a space."
+    return ""
 
 
 def _plainest(language: Constraint) -> str | None:

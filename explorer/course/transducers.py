@@ -1,24 +1,23 @@
 """An exercise whose answer is a transducer, given by its arcs and tested by composition.
 
 The detokenizing transducer of a few tokens is right if every sequence of tokens is written as its
-bytes, and as nothing else. The answer is composed with each sequence of up to three tokens; the
-output side of that composition is everything that it writes for the sequence.
+bytes, and as nothing else. Two machines are compared, so the check holds for sequences of every
+length. First the tokens that the answer reads: sets of its states show whether some sequence leads
+to no end. Then its text: in a right machine all ways to a state have written the same number of
+characters too few or too many, because the same way can finish all of them. A sequence of tokens
+that shows the fault is the hint.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Final, cast
 
 from explorer.course.exercise import Graded
 
 ROOT: Final = "r"
 """The state where texts begin and end."""
-
-LONGEST: Final = 3
-"""The most tokens of a sequence that is tried."""
 
 MOST: Final = 400
 """The most steps of one composition; a loop that reads nothing would go on for ever."""
@@ -73,7 +72,7 @@ class TransducerExercise:
     hint: str
 
     def grade(self, answer: object) -> Graded:
-        """Compose the answer with sequences of tokens; the first difference is the hint."""
+        """Compare two machines; a sequence of tokens on which they differ is the hint."""
         arcs = given_arcs(answer)
         if arcs is None:
             return Graded(
@@ -94,11 +93,9 @@ class TransducerExercise:
                     False,
                     f"An arc reads one token or nothing, and {read!r} is not a token. {self.hint}",
                 )
-        for size in range(1, LONGEST + 1):
-            for sequence in product(self.tokens, repeat=size):
-                said = _difference(arcs, sequence)
-                if said:
-                    return Graded(False, f"{said} {self.hint}")
+        for sequence in (unread(arcs, self.tokens), miswritten(arcs)):
+            if sequence is not None:
+                return Graded(False, f"{_difference(arcs, sequence)} {self.hint}")
         return Graded(True, self.right)
 
 
@@ -117,16 +114,74 @@ def given_arcs(answer: object) -> tuple[TransducerArc, ...] | None:
     return tuple(arcs)
 
 
+def unread(arcs: Sequence[TransducerArc], tokens: Sequence[str]) -> tuple[str, ...] | None:
+    """A shortest sequence of tokens that leads from the root to no end; ``None`` if all end.
+
+    Example:
+        >>> unread([("r", "f", "f", "r")], ["f", "oo"])
+        ('oo',)
+    """
+    start = _closed(arcs, {ROOT})
+    waiting: list[tuple[frozenset[str], tuple[str, ...]]] = [(start, ())]
+    seen = {start}
+    for states, read in waiting:
+        if ROOT not in states:
+            return read
+        for token in tokens:
+            after = _closed(arcs, {b for a, r, _, b in arcs if a in states and r == token})
+            if after not in seen:
+                seen.add(after)
+                waiting.append((after, (*read, token)))
+    return None
+
+
+def miswritten(arcs: Sequence[TransducerArc]) -> tuple[str, ...] | None:
+    """A sequence of tokens that is written as another text, in at least one way; else ``None``.
+
+    Example:
+        >>> four = [("r", "f", "f", "1"), ("1", "f", "f", "2"), ("2", "f", "x", "r")]
+        >>> miswritten([("r", "f", "f", "r"), *four])
+        ('f', 'f', 'f')
+    """
+    ends: dict[str, tuple[tuple[str, ...], str]] = {ROOT: ((), "")}
+    for state in (reached := [ROOT]):  # Backwards: how a state is finished.
+        for a, read, written, b in arcs:
+            if b == state and a not in ends:
+                tokens, text = ends[b]
+                ends[a] = ((read, *tokens) if read else tokens, written + text)
+                reached.append(a)
+    ways: dict[str, tuple[tuple[str, ...], str]] = {ROOT: ((), "")}
+    for state in (reached := [ROOT]):
+        tokens, text = ways[state]
+        for a, read, written, b in arcs:
+            if a != state or b not in ends:
+                continue
+            way = ((*tokens, read) if read else tokens, text + written)
+            if b not in ways:
+                ways[b] = way
+                reached.append(b)
+            sequence = (*way[0], *ends[b][0])
+            if way[1] + ends[b][1] != "".join(sequence):
+                return sequence
+    return None
+
+
+def _closed(arcs: Sequence[TransducerArc], states: set[str]) -> frozenset[str]:
+    """Some states, and those to which arcs that read nothing lead from them."""
+    waiting = [*states]
+    for state in waiting:
+        waiting += [b for a, read, _, b in arcs if a == state and not read and b not in waiting]
+    return frozenset(waiting)
+
+
 def _difference(arcs: Sequence[TransducerArc], sequence: Sequence[str]) -> str:
-    """The fault in how one sequence is written; an empty text if there is none."""
+    """The fault in how one sequence is written, in words."""
     wanted = "".join(sequence)
     written = written_by(arcs, sequence)
-    shown = " ".join(sequence)
+    shown = " ".join(sequence) or "no token"
     if written is None:
         return f"For {shown} it writes without end: an arc that reads nothing leads in a circle."
     if not written:
         return f"Composed with {shown}, no way leads from the root back to the root."
     others = sorted(written - {wanted})
-    if others:
-        return f"Composed with {shown} it writes {others[0]!r}."
-    return ""
+    return f"Composed with {shown} it writes {others[0] if others else wanted!r}."

@@ -63,7 +63,9 @@ def test_numbers_texts_and_sets() -> None:
     assert not near.grade(float("nan")).right and not near.grade(True).right
     some = ValueExercise("s", {"a", "b"}, "yes", "no")
     assert some.grade({"b", "a"}).right and not some.grade({"a"}).right
-    assert "a set" in some.grade(["a", "b"]).message
+    assert some.grade(["b", "a"]).right and "a set" in some.grade("ab").message
+    assert ValueExercise("n", 64, "yes", "no").grade("64").right
+    assert check("unicode-ring", "u+00c5").right
     word = ValueExercise("w", "a", "yes", "no", ((lambda one: one == "b", "b is not it."),))
     assert word.grade("a").right and word.grade("b").message == "b is not it."
 
@@ -78,6 +80,8 @@ def test_languages_are_compared_as_languages() -> None:
     assert asked.grade("aa+b").message == (
         "It does not accept 'ab', which it should. Think of runs."
     )
+    digits = LanguageExercise("d", "[0-9]+", "yes", "Think of runs.")
+    assert r"`\d` is every digit" in digits.grade(r"\d+").message
     assert asked.grade("(").message.startswith("This pattern cannot be read")
     assert asked.grade(7).message == "The answer is a constraint or a pattern. Think of runs."
     # A pattern that grows beyond every limit is refused, not run.
@@ -133,6 +137,10 @@ def test_a_transducer_is_composed_with_what_it_reads() -> None:
     assert missing.message.startswith("Composed with foo, no way leads")
     wrong = check("transduction-own", [*f, *oo, ("r", "foo", "f", "r")])
     assert wrong.message.startswith("Composed with foo it writes 'f'.")
+    # A fault that only four tokens in a row show.
+    four = [("r", "f", "f", "1"), ("1", "f", "f", "2"), ("2", "f", "f", "3"), ("3", "f", "x", "r")]
+    late = check("transduction-own", f + oo + foo + four)
+    assert late.message.startswith("Composed with f f f f it writes 'fffx'.")
     # A state that two tokens share by mistake mixes them: one is read, and the other is written.
     mixed = [("r", "", "o", "c"), ("c", "oo", "o", "r"), *early]
     assert check("transduction-own", f + mixed).right is False
