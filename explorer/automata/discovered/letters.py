@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.automata.construction.rows import FINISHED, PAUSED, Int64, fill_rows
-from explorer.automata.machine import UNKNOWN, Bool, Int32, UInt32, UInt64
+from explorer.automata.machine import NO_ARC, UNKNOWN, Bool, Int32, UInt32, UInt64
 from explorer.jit import jit
 
 CONTROL: Final = 0
@@ -273,6 +273,7 @@ def find_letters(
             break
         by = _BY + at
         if not _is_met(notes, sets, at):
+            notes[_QUEUE + at, 0] = NO_ARC  # Another letter may lead to it: then it is met anew.
             notes[_OF, 1] += 1
             continue
         if at > 0 and known[here, KNOWN] and known[here, REACH] >> np.uint64(1) == WITHOUT_END:

@@ -92,30 +92,22 @@ class OutlinesDrawing(EngineDrawing):
         required = {str(name) for name in part.get("required", [])}
         mark, blank = self.at(pointer), self.blank
         comma = f"{mark}{blank},"
-        members: list[str] = []
-        asked: list[bool] = []
-        for name, each in cast("Object", part["properties"]).items():
+        listed = list(cast("Object", part["properties"]).items())
+        last = max((k for k, (name, _) in enumerate(listed) if name in required), default=-1)
+        inside, ways, before = "", list[str](), ""
+        for k, (name, each) in enumerate(listed):
             place = f"{pointer}/properties/{name.replace('~', '~0').replace('/', '~1')}"
             key = f'{self.at(place, "")}{blank}"{_escaped(name)}"{blank}:{blank}'
             try:
-                members.append(key + self.value(each, place))
+                member = key + self.value(each, place)
             except _TooDeep:
                 continue
-            asked.append(name in required)
-        if any(asked):
-            last = max(k for k, is_asked in enumerate(asked) if is_asked)
-            members = [
-                f"{member}{comma}" if k < last else member if k == last else f"{comma}{member}"
-                for k, member in enumerate(members)
-            ]
-            inside = "".join(
-                member if is_asked else f"({member})?"
-                for member, is_asked in zip(members, asked, strict=True)
-            )
-        else:
-            before = [f"({member}{comma})?" for member in members]
-            inside = "|".join("".join(before[:k]) + member for k, member in enumerate(members))
-            inside = f"({inside})?"
+            one = member + comma if k < last else member if k == last else comma + member
+            inside += one if name in required else f"({one})?"
+            ways.append(before + member)
+            before += f"({member}{comma})?"
+        if last < 0:
+            inside = f"({'|'.join(ways)})?"
         return rf"{mark}\{{{inside}{mark}{blank}\}}"
 
     def _map(self, part: Object, pointer: str, depth: int = 2) -> str:

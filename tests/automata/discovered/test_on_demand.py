@@ -213,6 +213,23 @@ def test_a_walk_of_a_large_vocabulary_goes_on_where_it_paused(
     assert np.array_equal(lazy.mask(lazy.start), closed.mask(closed.start))
 
 
+RARE = explorer.Vocabulary.from_bytes(
+    [*(bytes([byte]) for byte in range(256)), b"xyzw", b"zzzz", b"xy", b"xyz", b"</s>"],
+    eos_ids=[260],
+)
+"""Words without an ``a``, so that this letter is dropped before the reach of a state is limited."""
+
+
+@pytest.mark.parametrize("other", ["[a-c]", "a", "[^b]", ".", "[aé]"])
+@pytest.mark.parametrize("most", [2, 3, 4])
+def test_a_state_that_a_dropped_letter_led_to_is_met_again(other: str, most: int) -> None:
+    """After ``a``, and after the last letter of the repeat, the machine is in the same state."""
+    constraint = explorer.regex(f"[^a]{{1,{most}}}|{other}")
+    found = explorer.compile(constraint, RARE, lazy=True)
+    table = explorer.compile(constraint, RARE, lazy=False)
+    assert found.allowed(found.start).tolist() == table.allowed(table.start).tolist()
+
+
 # A machine to ask questions of: it has the same states, and leaves no trace where it came from.
 
 
