@@ -63,9 +63,9 @@ def _named(text: str, vocabulary: Vocabulary) -> int | None:
 def _is_asked_for(run: ServerRun, name: str | None) -> bool:
     """Whether the constraint itself may speak of a token, so that it is not taken for an end."""
     asked = run.requested
-    return bool(name) and asked is not None and asked.kind == "structural_tag" and (
-        str(name) in str(asked.place.value)
-    )  # fmt: skip
+    if not name or asked is None or asked.kind not in ("structural_tag", "tools"):
+        return False
+    return name in ("<|call|>" if asked.kind == "tools" else str(asked.place.value))
 
 
 def min_tokens_said(run: ServerRun, written: int, *, only_the_end: bool) -> str:

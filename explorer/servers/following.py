@@ -195,8 +195,8 @@ def _before(text: str, tokens: Sequence[ServedToken], vocabulary: Vocabulary) ->
 
 def _of_text(run: ServerRun, vocabulary: Vocabulary) -> IdentifiedRun:
     text = run.text
-    if text is None and not run.tokens:
-        return IdentifiedRun((), 0, None, ())
+    if not text and not run.tokens:
+        return IdentifiedRun((), 0, text, ())
     if text is None:
         text = "".join(token.text or "" for token in run.tokens)
     why = (

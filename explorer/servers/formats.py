@@ -18,7 +18,7 @@ from typing import Final, cast
 from explorer.arguments import shown, whole_text, wrong
 from explorer.errors import DamagedFile, ExplorerError
 from explorer.servers.log import TEXT_PARTS, LogPlace, ServerLog, parsed, text_of_parts
-from explorer.servers.phases import demanded_tools, tools_of, unknown_parser
+from explorer.servers.phases import demanded_tools, tools_of, unknown_parser, unparsed_call
 from explorer.servers.request import RequestedConstraint, engine_of, requested_of
 from explorer.servers.run import REFUSED, ServedToken, ServerRun, stops_of
 from explorer.servers.settings import server_of
@@ -246,7 +246,7 @@ def _runs_of(read: _AnswerReader, log: ServerLog, server: str) -> Iterator[Serve
     tokens, text = _tokens(read), parts.text
     if row.name == "OpenAI completions" and request and request.at("echo").value is True:
         tokens, text = _without_echo(tokens, text or "", base.prompt)
-    elsewhere = "" if requested else unknown_parser(request)
+    elsewhere = "" if requested else unknown_parser(request) or unparsed_call(request, text or "")
     if text is None and not tokens and not reasoning and row.content:
         said = f"The answer has no text: {read.one(row.content).path} is null."
         base, elsewhere = replace(base, notes=(*base.notes, said)), elsewhere or said
@@ -335,8 +335,8 @@ def _call(base: ServerRun, call: LogPlace) -> ServerRun:
             "The log has the arguments as an object; they were judged as json.dumps writes it.",
         )
     else:
-        text = given.text()
-    run = replace(base, text=text, reasoning=None)
+        text = given.optional_text() or ""
+    run = replace(base, text=text, reasoning=None, call=name)
     what = f"The answer is a call of the tool {shown(name)}"
     tools, demanded = tools_of(base.request), demanded_tools(base.request)
     names = [tool.at("name").value for tool in tools]
@@ -354,7 +354,9 @@ def _call(base: ServerRun, call: LogPlace) -> ServerRun:
             syntax = tool.one("format.syntax", "format.grammar.syntax").value
             wanted = RequestedConstraint(grammar, "regex" if syntax == "regex" else "grammar")
             return replace(run, requested=wanted, notes=(*run.notes, f"{what}."))
-        if tool.at("name").value == name and parameters and followed:
+        if tool.at("name").value == name and followed:
+            if not parameters:
+                parameters = replace(parameters, value={"type": "object"})
             said = f"{what}; its arguments are held against {parameters.path}."
             if _is_encoded_twice(text):
                 said += " They are a JSON text inside a JSON string: the server encoded them twice."

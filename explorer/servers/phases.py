@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any, Final, cast
 
 from explorer.languages.constraint import Constraint, literal
@@ -16,7 +17,7 @@ from explorer.languages.phases.functions import any_text, control_names, phase, 
 from explorer.languages.phases.structural import StructuralTag
 from explorer.languages.tools.functions import tools
 from explorer.servers.log import LogPlace
-from explorer.servers.tables import by_name
+from explorer.servers.tables import by_name, table
 from explorer.vocabulary import Vocabulary
 
 TOOL_PARSERS: Final = by_name("tool_parsers")
@@ -24,6 +25,9 @@ TOOL_PARSERS: Final = by_name("tool_parsers")
 
 UNREAD_PARSERS: Final = by_name("unread_parsers")
 """The parsers that are known and not followed, each with the reason."""
+
+CALL_MARKS: Final = table("call_marks", dict[str, str])
+"""The marks with which calls begin, and the parsers that read them."""
 
 HARMONY_FINAL: Final = "<|channel|>final<|message|>"
 
@@ -134,6 +138,18 @@ def schema_of_calls(request: LogPlace) -> object:
     return {"type": "array", "minItems": 1, "items": {"anyOf": calls}} if calls else None
 
 
+def unparsed_call(request: LogPlace, text: str) -> str:
+    """A sentence on a call that stands in the text of an answer; empty where there is none."""
+    mark = next((each for each in CALL_MARKS if each in text), None)
+    if mark is None or not tools_of(request) or request.at("tool_call_parser"):
+        return ""
+    return (
+        f"The text holds {mark}, with which a call begins: the server did not read it as one. "
+        "Give it the model's parser of calls (vLLM: --enable-auto-tool-choice "
+        f"--tool-call-parser {CALL_MARKS[mark]})."
+    )
+
+
 def unknown_parser(request: LogPlace) -> str:
     """A sentence on an unknown parser of calls that a request names; else empty."""
     parser = request.at("tool_call_parser").value if request else None
@@ -141,9 +157,11 @@ def unknown_parser(request: LogPlace) -> str:
         return ""
     if parser in UNREAD_PARSERS:
         return f"tool_call_parser {parser!r} is not followed: {UNREAD_PARSERS[parser]}."
+    near = get_close_matches(parser, TOOL_PARSERS, 3)
+    meant = f" Is it {' or '.join(near)}?" if near else ""
     return (
-        f"tool_call_parser {parser!r} is not known here, so no markup is followed. Known are "
-        f"{', '.join(TOOL_PARSERS)}."
+        f"tool_call_parser {parser!r} is not known here, so no markup is followed.{meant} "
+        "docs/servers.md lists the names."
     )
 
 

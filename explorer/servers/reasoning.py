@@ -113,8 +113,9 @@ def after_mark(pieces: Sequence[bytes], marks: Sequence[str]) -> tuple[int, str]
 def setting_of(run: ServerRun, topic: str) -> str:
     """The settings of the run's server for a topic; of vLLM and SGLang where it is not known."""
     if run.server in SERVERS:
-        told: str = getattr(SERVERS[run.server], topic)
-        return f"{SERVERS[run.server].title}: {told}"
+        row = SERVERS[run.server]
+        told: str = getattr(row, topic)
+        return told if row.title in told else f"{row.title}: {told}"
     told = getattr(SERVERS["vllm"], topic)
     return f"vLLM and SGLang: {told}"
 

@@ -121,6 +121,7 @@ class ServerRun:
         reasoning: The reasoning that the response has in a field of its own; ``None`` without one.
         server: The server, a name of `explorer.servers.settings.SERVERS`; empty if not known.
         request: The request; without a value where the log has none.
+        call: The tool that the answer calls, if the text is the arguments of a call.
     """
 
     place: str
@@ -138,6 +139,7 @@ class ServerRun:
     failed: str = ""
     reasoning: str | None = None
     server: str = ""
+    call: str = ""
     request: LogPlace = field(default=LogPlace("", "request", None), repr=False)
 
     def asked(self, *paths: str) -> object:

@@ -36,6 +36,7 @@ from explorer.languages.schema.diagnosis.remedies import LOOP_REMEDIES
 from explorer.languages.schema.source import JsonSchema
 from explorer.servers.ends import min_tokens_said, with_ends
 from explorer.servers.following import IdentifiedRun, JudgedRun, follow_named, identify, own_split
+from explorer.servers.phases import unparsed_call
 from explorer.servers.reasoning import (
     line_breaks_after,
     misfits,
@@ -322,7 +323,7 @@ def verdict_of(
             f"No tokens of this vocabulary write byte {judged.unspelled} of the text, so it was "
             "judged by its bytes alone. Is it the tokenizer of the model that wrote it?"
         )
-    gone = _where_it_went(run, read) if read.identified.is_empty else None
+    gone = _where_it_went(run, read) if read.identified.is_empty and not run.call else None
     if gone is not None:
         outcome, sentence = cast("tuple[RunOutcome, str]", gone)
         return RunVerdict(
@@ -393,6 +394,7 @@ def _causes(run: ServerRun, read: RunReading) -> Iterator[str]:
     yield reasoning_of(run, read)
     yield doubled(read)
     yield not_in_force(run, read)
+    yield unparsed_call(run.request, run.text or "")
     if not judged.ids and not judged.byte:
         data = (read.text or "").encode() or read.machine.vocabulary.written(
             [token for token in judged.rest if token < len(read.machine.vocabulary)]
@@ -559,8 +561,8 @@ def _in_requests_words(loop: Trap, run: ServerRun, requested: RequestedConstrain
     what = cast("Loop", loop.evidence["what"])
     if what == "space":
         told = setting_of(run, "whitespace")
-        said = f"Forbid it at the server. {told.removesuffix('.')}."
-        return replace(loop, remedy=f'{said} Here, whitespace="compact" is the same.')
+        said = f"Forbid it at the server. {told}" if ": --" in told else told
+        return replace(loop, remedy=f'{said}. Here, whitespace="compact" is the same.')
     if requested.kind == "json_object":
         return replace(loop, remedy=f"{_NO_BOUND} {LOOP_REMEDIES[what]}")
     return loop

@@ -340,6 +340,18 @@ CASES = (
     Case("a refusal as a reason for the end (Anthropic)", {"output_format": {"type": "json_schema",
          "schema": SHUT}}, {"type": "message", "role": "assistant", "stop_reason": "refusal",
          "content": [{"type": "text", "text": "I cannot"}]}, "refused", ("is a refusal",)),
+    Case("a call that no parser read", {"tools": [tool()], "tool_choice": "required"}, chat(
+         '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Rome"}}\n</tool_call>'),
+         "masked", ("The text holds <tool_call>", "--tool-call-parser hermes")),
+    Case("a call that no parser read, and none was demanded", {"tools": [tool()]}, chat(
+         '[TOOL_CALLS]get_weather[ARGS]{"city": "Rome"}'), "refused",
+         ("The text holds [TOOL_CALLS]", "--tool-call-parser mistral")),
+    Case("calls as JSON, where no parser is named", {"tools": [tool(), tool("now")],
+         "tool_choice": "required"}, chat('[{"name": "now", "parameters": {"city": 5}}]'), "masked",
+         ("list of objects with a name and parameters", "byte 40")),
+    Case("no arguments", FORCED, called(""), "ended early", ("held against",), ("lost it",)),
+    Case("a tool without parameters", {"tools": [{"type": "function", "function": {"name": "now"}}],
+         "tool_choice": "required"}, called("[]", "now"), "masked", ("held against",)),
     Case("a server that is named", asked(X), chat('{"x": "a", "y": 1}'), "whole", (), ("vLLM",),
          {"server": {"name": "SGLang 0.5", "engine": "llguidance"}}),
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -66,6 +67,9 @@ def _argument(parts: list[Any]) -> object:
         name = str(each.get("tag", "")).removeprefix(ARGUMENT)
         if name == "{":
             return _arguments(each["parts"])
+        if name == "'":
+            written = each["parts"][0]
+            return ast.literal_eval(f"'{written.get('value', written.get('text', ''))}'")
         if name == "[":
             return [_argument(item["parts"]) for item in each["parts"]]
         return _argument(each["parts"])

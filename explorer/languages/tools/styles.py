@@ -215,6 +215,19 @@ def _written_out(schema: Any, equals: str, comma: str, quote: str) -> _Tag:
 _PYTHON_WORDS: Final = {"boolean": "True|False", "null": "None"}
 
 
+def _single_quoted(data: _Tag) -> _Tag | None:
+    """A string in single quotes, as Python writes one; ``None`` where the schema bounds it."""
+    inside: _Tag = {"type": "regex", "pattern": r"(?:[^'\\\x00-\x1f]|\\['\"\\nrt])*"}
+    words = data.get("enum", [data["const"]] if "const" in data else None)
+    if words is not None:
+        escaped = (str(each).replace("\\", "\\\\").replace("'", "\\'") for each in words)
+        spelled = [{"type": "const_string", "value": each} for each in escaped]
+        inside = {"type": "or", "elements": spelled}
+    elif {"pattern", "format", "minLength", "maxLength"} & set(data):
+        return None
+    return {"type": "tag", "begin": "'", "content": inside, "end": "'"}
+
+
 def _value(schema: Any, root: _Tag, comma: str, quote: str) -> _Tag:
     """The content of one value."""
     data = cast("_Tag", schema) if isinstance(schema, dict) else {}
@@ -223,7 +236,11 @@ def _value(schema: Any, root: _Tag, comma: str, quote: str) -> _Tag:
     json_value: _Tag = {"type": "json_schema", "style": "json", "json_schema": {**below, **data}}
     if not quote:
         word = _PYTHON_WORDS.get(str(kind))
-        return json_value if word is None else {"type": "regex", "pattern": word}
+        if word is not None:
+            return {"type": "regex", "pattern": word}
+        single = _single_quoted(data) if kind == "string" else None
+        forms = [json_value] if single is None else [json_value, single]
+        return {"type": "or", "elements": forms} if single is not None else json_value
     if kind == "string" and ("enum" in data or "const" in data):
         texts = [str(each) for each in data.get("enum", [data.get("const")])]
         words: list[_Tag] = [

@@ -53,6 +53,29 @@ RENDERED: Final[tuple[tuple[str, str, str], ...]] = (
     ("internlm",
      '<|action_start|><|plugin|>\n{"name": "get_weather", "parameters": {"city": "Rome"}}'
      "<|action_end|>\n", "internlm/internlm2_5-7b-chat, tool_chat_template_internlm2_tool.jinja"),
+    ("llama", '{"name": "get_weather", "parameters": {"city": "Rome"}}',
+     "meta-llama/Llama-3.1-8B-Instruct, vLLM's examples/tool_chat_template_llama3.1_json.jinja"),
+    ("granite_20b", f"<function_call> {_CALL}",
+     "ibm-granite/granite-20b-functioncalling, vLLM's tool_chat_template_granite_20b_fc.jinja"),
+    ("deepseek_r1",
+     "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n```json\n"
+     '{"city": "Rome"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+     "deepseek-ai/DeepSeek-V3, tokenizer_config.json"),
+    ("deepseek_v3_1",
+     "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>"
+     '{"city": "Rome"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+     "deepseek-ai/DeepSeek-V3.1, llama.cpp's models/templates/deepseek-ai-DeepSeek-V3.1.jinja"),
+    ("deepseek_v3_2",
+     '\n\n<｜DSML｜function_calls>\n<｜DSML｜invoke name="get_weather">\n'
+     '<｜DSML｜parameter name="city" string="true">Rome</｜DSML｜parameter>\n'
+     "</｜DSML｜invoke>\n</｜DSML｜function_calls>",
+     "deepseek-ai/DeepSeek-V3.2, llama.cpp's models/templates/DeepSeek-V3.2.jinja"),
+    ("kimi",
+     "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0"
+     '<|tool_call_argument_begin|>{"city": "Rome"}<|tool_call_end|><|tool_calls_section_end|>',
+     "moonshotai/Kimi-K2, llama.cpp's models/templates/moonshotai-Kimi-K2-Thinking.jinja"),
+    ("olmo_3", "<function_calls>\nget_weather(city='Rome')\n</function_calls>",
+     "allenai/Olmo-3, vLLM's examples/tool_chat_template_olmo3.jinja"),
     ("jamba", f"<tool_calls>[\n    {_CALL}\n]</tool_calls>",
      "ai21labs/AI21-Jamba-Mini-1.6, tokenizer_config.json"),
     ("harmony",
