@@ -317,7 +317,7 @@ class _At:
         while shape_of(node).part == "around":
             if isinstance(node, Written):  # The origin of all below it.
                 path = at.path if node.child is None else (*at.path, node.child)
-                phases = (*at.phases, node.phase) if node.phase else at.phases
+                phases = at.phases if node.part is None else (*at.phases, *node.part.phases)
                 at = _At(node.source or at.source, path, node.label or at.label, phases)
             (node,) = children(node)
         return node, at

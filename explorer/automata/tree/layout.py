@@ -319,8 +319,8 @@ class ProgramLayout:
     def _written(self, node: Written, source: int, target: int) -> None:
         outside = self.source, self.label, self.phases
         self.source, self.label = node.source or self.source, node.label or self.label
-        if node.phase:
-            self.phases = (*self.phases, node.phase)
+        if node.part is not None:
+            self.phases = (*self.phases, *node.part.phases)
         self._lay(node.body, source, target)
         self.source, self.label, self.phases = outside
 

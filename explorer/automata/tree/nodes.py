@@ -36,6 +36,7 @@ from explorer.alphabet import shown_letters
 from explorer.automata.machine import Dfa, Nfa
 from explorer.automata.tree.changes import Changeable, NamedSpan
 from explorer.automata.tree.charset import CharSet, character
+from explorer.automata.tree.parts import NamedPart
 from explorer.budget import Meter
 from explorer.errors import EmptyConstraint
 
@@ -293,7 +294,7 @@ class Written:
     """The origin of the nodes below: their spans count in the text of this source.
 
     Args:
-        source: The source; ``None`` for the one around, to give a part of it a label or a phase.
+        source: The source; ``None`` for the one around, to give a place in it a label or a name.
         label: The name of the place beside its span, such as ``/properties/age``; empty for the
             label around it.
         child: Which child of the source around this one is, from 0; ``None`` if it is not one.
@@ -305,7 +306,7 @@ class Written:
     source: Source | None = None
     label: str = ""
     child: int | None = None
-    phase: str = ""
+    part: NamedPart | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

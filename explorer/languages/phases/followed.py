@@ -1,8 +1,8 @@
 """The division of a text into the parts of its source: phases, parts of tags, parts of templates.
 
-The syntax tree of a source with marked nodes becomes a small automaton. Its arcs are the *pieces*
-between the borders of marked nodes, each a machine of its own; an ε-arc that crosses a border is
-labelled with it. A text follows all paths at once: a *place* is a piece and the state of its
+The syntax tree of a source with named parts (`NamedPart`) becomes a small automaton. Its arcs are
+the *pieces* between the borders of parts, each a machine of its own; an ε-arc that crosses a border
+is labelled with it. A text follows all paths at once: a *place* is a piece and the state of its
 machine.
 
 Where a text can be divided in several ways, each piece from the left takes the longest stretch with
@@ -19,16 +19,17 @@ from its new bytes on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final, Literal
+from typing import Final
 
 from explorer.alphabet import shown_letters
 from explorer.automata.discovered.discover import small_or_discovered
 from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.automata.tree.nodes import Node, Repeat, Source, Written, children, shape_of
-from explorer.languages.phases.phase import Phase, has_phases
+from explorer.automata.tree.parts import Kind, NamedPart
+from explorer.languages.phases.phase import has_phases
 
 START: Final = 0
 END: Final = 1
@@ -43,6 +44,9 @@ Place = tuple[int, int]
 """The number of a piece, and the state of its machine; `ENDED` at the end of the source."""
 
 ENDED: Final[Place] = (-1, -1)
+
+PHASES: Final[frozenset[Kind]] = frozenset(("phase", "content", "tag"))
+"""The kinds of parts by which a run is divided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,36 +71,16 @@ class PhasePart:
     parts: tuple[PhasePart, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PartMark:
-    """The meaning of a node for the text that it reads.
-
-    Args:
-        kind: A ``phase`` or its ``content``; in a structural tag a ``tag``, free ``text``, a
-            ``value``, a ``turn`` of something that repeats, or the ``name`` of a parameter.
-        name: The name of a phase, a tag or a parameter.
-        role: The writer of a phase; empty for the model.
-        source: The source that parses the text; ``None`` where the value is the text itself.
-        behind: The characters at the end of free text that belong to the tag behind it.
-    """
-
-    kind: Literal["phase", "content", "tag", "text", "value", "turn", "name"]
-    name: str = ""
-    role: str = ""
-    source: Source | None = None
-    behind: int = 0
-
-
 @dataclass(slots=True)
 class Stretch:
-    """A stretch of a text that belongs to a marked node, with those inside it.
+    """A stretch of a text that belongs to a part, with those inside it.
 
     Args:
-        mark: The mark of the node; ``None`` for the whole text.
+        part: The part; ``None`` for the whole text.
         begin, end: Its span in the bytes of the text.
     """
 
-    mark: PartMark | None
+    part: NamedPart | None
     begin: int
     end: int
     inside: list[Stretch] = field(default_factory=list["Stretch"])
@@ -132,7 +116,7 @@ class PartNet:
 
     Args:
         tree: The tree.
-        marks: The marks of a node, the outermost first; ``None`` for a node without any in it.
+        kinds: The kinds of the parts that count.
         copies: The most copies of a repetition that are written out; a longer one becomes a loop.
 
     Attributes:
@@ -143,12 +127,12 @@ class PartNet:
     def __init__(
         self,
         tree: Node,
-        marks: Callable[[Node], Sequence[PartMark] | None],
+        kinds: frozenset[Kind],
         copies: int = MOST_COPIES,
     ) -> None:
-        self.phases: list[PartMark] = []
+        self.phases: list[NamedPart] = []
         self.pieces: list[Piece] = []
-        self._marks = marks
+        self._kinds = kinds
         self._copies = copies
         self._leaving: dict[int, list[int]] = {}
         self._silent: dict[int, list[tuple[int, Border | None]]] = {}
@@ -169,32 +153,38 @@ class PartNet:
     def _move(self, before: int, after: int, border: Border | None = None) -> None:
         self._silent.setdefault(before, []).append((after, border))
 
+    def _part(self, node: Node) -> NamedPart | None:
+        """The part that a node is, if it counts."""
+        part = node.part if isinstance(node, Written) else None
+        return part if part is not None and part.kind in self._kinds else None
+
     def _holds(self, node: Node) -> bool:
-        """Whether a node or one below it is marked."""
+        """Whether a node or one below it is a part."""
         if id(node) not in self._holding:
-            marks = self._marks(node)
-            self._holding[id(node)] = marks is not None and (
-                bool(marks) or any(map(self._holds, children(node)))
-            )
+            source = node.source if isinstance(node, Written) else None
+            closed = source is not None and "phase" in self._kinds and not source.phased
+            below = () if closed else children(node)
+            self._holding[id(node)] = self._part(node) is not None or any(map(self._holds, below))
         return self._holding[id(node)]
 
     def _lay(self, node: Node, before: int, after: int, inside: tuple[int, ...]) -> None:
-        """Add a node to the automaton between two states, with the borders of its marks."""
-        marks = self._marks(node) or ()
-        for mark in marks:
-            inside = (*inside, len(self.phases))
-            self.phases.append(mark)
-            self._move(before, before := self._fresh(), (True, inside[-1]))
-        end = self._fresh() if marks else after
-        self._lay_below(node, before, end, inside)
-        for number in reversed(inside[len(inside) - len(marks) :]):
-            self._move(end, end := self._fresh(), (False, number))
-        if marks:
-            self._move(end, after)
+        """Add a node to the automaton between two states, with its borders if it is a part."""
+        part = self._part(node)
+        if part is None:
+            self._lay_below(node, before, after, inside)
+            return
+        number, begin, end, behind = len(self.phases), self._fresh(), self._fresh(), self._fresh()
+        self.phases.append(part)
+        self._move(before, begin, (True, number))
+        self._lay_below(node, begin, end, (*inside, number))
+        self._move(end, behind, (False, number))
+        self._move(behind, after)
 
     def _lay_below(self, node: Node, before: int, after: int, inside: tuple[int, ...]) -> None:
         below = [*children(node)]
-        holding = [each for each in below if self._holds(each)]
+        part = self._part(node)
+        is_whole = part is not None and part.kind == "value"
+        holding = [] if is_whole else [each for each in below if self._holds(each)]
         match shape_of(node).part if holding else "ready":
             case "alternatives":
                 for each in below:  # Each gets its own first state, which keeps their order.
@@ -420,7 +410,7 @@ class PartNet:
         whole = self.division(data, whole=False)
         waiting = [] if whole is None else [((), each) for each in whole.inside]
         for around, stretch in waiting:  # The list grows while it is read.
-            inside = (*around, *([stretch.mark.name] if stretch.mark and stretch.mark.name else []))
+            inside = (*around, *([stretch.part.name] if stretch.part and stretch.part.name else []))
             names[stretch.begin : stretch.end] = [inside] * (stretch.end - stretch.begin)
             waiting += [(inside, each) for each in stretch.inside]
         return tuple(names)
@@ -433,54 +423,26 @@ def _phases_in(stretch: Stretch, data: bytes) -> Iterator[PhasePart]:
         ExplorerError: The text of a phase has no value.
     """
     for each in stretch.inside:
-        mark, parts = each.mark, tuple(_phases_in(each, data))
-        if mark is None or mark.kind == "content":
+        part, parts = each.part, tuple(_phases_in(each, data))
+        if part is None or part.kind == "content":
             yield from parts
             continue
-        content = next((e for e in each.inside if e.mark and e.mark.kind == "content"), each)
-        source = content.mark and content.mark.source
+        content = next((e for e in each.inside if e.part and e.part.kind == "content"), each)
+        source = content.part and content.part.source
         text = shown_letters(written := data[content.begin : content.end])
         value = text if source is None or parts else source.parse(written)
-        yield PhasePart(mark.name, text, value, each.begin, each.end, parts)
+        yield PhasePart(part.name, text, value, each.begin, each.end, parts)
 
 
 @lru_cache(maxsize=16)
 def phase_net(source: Source) -> PartNet:
     """The phases of a source, cached for the last few sources."""
-    known: dict[
-        int, Sequence[PartMark] | None
-    ] = {}  # Those of nodes below one that was asked about.
-
-    def marks(node: Node) -> Sequence[PartMark] | None:
-        made = known.get(id(node), ())
-        if isinstance(node, Written):
-            phase = node.source
-            if isinstance(phase, Phase):
-                below = children(node.body)
-                parts = children(below[0]) if len(phase.children) > 1 else below
-                known[id(node.body)] = [PartMark("phase", phase.name, phase.role)]
-                content = parts[0 if phase.begin is None else 1]
-                known[id(content)] = [PartMark("content", source=phase.part)]
-            elif phase is not None and not phase.phased:
-                known[id(node.body)] = None
-            elif node.phase and not made:
-                return [PartMark("phase", node.phase)]
-        return made
-
-    return PartNet(source.tree, marks)
+    return PartNet(source.tree, PHASES)
 
 
 @lru_cache(maxsize=16)
 def _part_net(source: Source, copies: int) -> PartNet:
-    whole: set[int] = set()  # The nodes of parts, which are not looked into.
-
-    def marks(node: Node) -> Sequence[PartMark] | None:
-        if isinstance(node, Written) and node.child is not None:
-            whole.add(id(node.body))
-            return [PartMark("value")]
-        return None if id(node) in whole else ()
-
-    return PartNet(source.tree, marks, copies)
+    return PartNet(source.tree, frozenset(("value",)), copies)
 
 
 def stretches(source: Source, data: bytes, copies: int = MOST_COPIES) -> list[bytes]:

@@ -19,9 +19,10 @@ from typing import Any, ClassVar, Final, Self, cast
 
 from explorer.arguments import instance, shown
 from explorer.automata.tree.nodes import Branch, Concat, Node, Repeat, Source, Written, letters
+from explorer.automata.tree.parts import NamedPart
 from explorer.errors import ConstraintError, DamagedFile
 from explorer.languages.engines.patterns import facts
-from explorer.languages.phases.followed import PartMark, PartNet
+from explorer.languages.phases.followed import PartNet
 from explorer.languages.phases.free import AnyText
 from explorer.languages.regex.source import Regex
 from explorer.languages.schema.options import USUAL, SchemaOptions
@@ -146,10 +147,10 @@ class XmlArguments(Source):
 
     def lower(self) -> Node:
         """The parameters in sequence, with white space between them."""
-        return self._laid({})
+        return self._laid()
 
-    def _laid(self, marks: dict[int, list[PartMark]], *, json_first: bool = False) -> Node:
-        """The tree; adds the marks of names and values.
+    def _laid(self, *, json_first: bool = False) -> Node:
+        """The tree.
 
         Args:
             json_first: Whether a text that is JSON is no string where it could be either.
@@ -160,12 +161,11 @@ class XmlArguments(Source):
             options: list[Node] = []
             for kind, value in sorted(each.values, key=_is_text) if json_first else each.values:
                 label = f"parameter `{each.name or '…'}`"
-                tree, key = replace(value.tree, child=number, label=label), _key(each.name)
-                number += 1
                 parsed_by = None if _is_text((kind, value)) else value
-                marks[id(tree)] = [PartMark("value", each.name, source=parsed_by)]
-                if not each.name:
-                    marks[id(key)] = [PartMark("name")]
+                part = NamedPart("value", each.name, source=parsed_by)
+                tree = replace(value.tree, child=number, label=label, part=part)
+                number += 1
+                key = _key(each.name)
                 options.append(_parameter(style, each, kind, key, tree, several=several))
             one: Node = options[0] if len(options) == 1 else Branch(0, 0, tuple(options))
             one = Concat(0, 0, (_white(), one))
@@ -183,9 +183,7 @@ class XmlArguments(Source):
 
     @cached_property
     def _division(self) -> PartNet:
-        marks: dict[int, list[PartMark]] = {}
-        tree = self._laid(marks, json_first=True)
-        return PartNet(tree, lambda node: marks.get(id(node), ()))
+        return PartNet(self._laid(json_first=True), frozenset(("value", "name")))
 
     def parse(self, data: bytes) -> dict[str, object]:
         """The arguments by name: the text itself for strings, else the value of the JSON."""
@@ -195,15 +193,15 @@ class XmlArguments(Source):
         parsed: dict[str, object] = {}
         name = ""
         for each in whole.inside:
-            read, mark = data[each.begin : each.end], each.mark
-            if mark is None or mark.kind == "name":
+            read, part = data[each.begin : each.end], each.part
+            if part is None or part.kind == "name":
                 name = read.decode()
             else:
                 text = read.decode()
                 if not STYLES[self.style].exact:
                     text = text.removeprefix("\n").removesuffix("\n")
-                value = text if mark.source is None else mark.source.parse(read)
-                parsed[mark.name or name] = value
+                value = text if part.source is None else part.source.parse(read)
+                parsed[part.name or name] = value
         return parsed
 
     def fields(self) -> dict[str, object]:
@@ -456,7 +454,7 @@ def _type_of(value: object) -> str:
 def _key(name: str) -> Node:
     if name:
         return letters(name, lambda _: (0, 0))
-    return Regex.read("[a-zA-Z_][a-zA-Z0-9_]*").tree
+    return replace(Regex.read("[a-zA-Z_][a-zA-Z0-9_]*").tree, part=NamedPart("name"))
 
 
 def _white() -> Node:

@@ -8,11 +8,12 @@ reason, a row of a trace and a figure can name the phase. Its beginning and its 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Final, Self
 
 from explorer.arguments import instance
 from explorer.automata.tree.nodes import Concat, Node, Source, Written
+from explorer.automata.tree.parts import NamedPart
 from explorer.errors import ConstraintError, DamagedFile
 from explorer.languages.sources.algebra import Combination
 from explorer.languages.sources.choice import check_encodable
@@ -47,8 +48,11 @@ class Phase(Combination):
 
     def combined(self, trees: tuple[Written, ...]) -> Node:
         """The beginning, the part and the end in sequence, under the name."""
-        body: Node = trees[0] if len(trees) == 1 else Concat(0, 0, trees)
-        return Written(0, 0, body, phase=self.name)
+        parts = list(trees)
+        place = 0 if self.begin is None else 1
+        parts[place] = replace(parts[place], part=NamedPart("content", source=self.part))
+        body: Node = parts[0] if len(parts) == 1 else Concat(0, 0, tuple(parts))
+        return Written(0, 0, body, part=NamedPart("phase", self.name, self.role))
 
     def fields(self) -> dict[str, object]:
         """The name, whether there is a beginning, and the role if it is not the model."""

@@ -3,8 +3,8 @@
 Spans are those of the structural tag's text. Members are read with a check of their type; an error
 names the JSON Pointer of the place.
 
-Nodes are marked with what the text that they read stands for (`followed`): free text, the value of
-a schema, a pattern or a grammar, a tag. Fixed text has no mark.
+Nodes name what the text that they read stands for (`NamedPart`): free text, a tag, the value of a
+schema, a pattern or a grammar. Fixed text has no name.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from explorer.automata.tree.nodes import (
     Source,
     Written,
 )
+from explorer.automata.tree.parts import Kind, NamedPart
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded, ConstraintError, ExplorerError
 from explorer.languages.grammar.source import GbnfGrammar
 from explorer.languages.phases.control import AnyTokens, Name, OtherToken, loaded_name
-from explorer.languages.phases.followed import PartMark
 from explorer.languages.phases.free import (
     AnyText,
     Marked,
@@ -57,6 +57,9 @@ WHITE: Final = r"[ \n\t\r]"
 MOST_NAME: Final = 60
 """The most characters of a tag's beginning that serve as its name."""
 
+
+TAGGED: Final[frozenset[Kind]] = frozenset(("tag", "rule", "text", "value", "turn"))
+"""The kinds of parts by which the text of a structural tag is divided."""
 
 SCHEMAS: Final = frozenset({"json_schema", "schema"})
 """The members that hold a JSON Schema."""
@@ -91,7 +94,7 @@ class Tag:
             read: The number of characters of the beginning that stand before the tag.
         """
         body = Concat(0, 0, (_fixed(self.begin, read), self.content, self.end))
-        return Written(0, 0, body, phase=self.name)
+        return Written(0, 0, body, part=NamedPart("tag", self.name))
 
 
 _Reads = Callable[[TagObject, tuple[Marked, ...]], Node]
@@ -110,7 +113,6 @@ class TagReader:
         tokens: The control tokens read so far.
         root: The tree.
         leaves: The schemas, patterns and grammars, in the order of the text.
-        marks: The marked nodes with their marks, by the id of the node.
     """
 
     def __init__(
@@ -121,7 +123,6 @@ class TagReader:
         self.tokens: dict[Name, None] = {}
         self.strict, self.given, self.as_text = strict, given, as_text
         self.leaves: list[Source] = []
-        self.marks: dict[int, tuple[Node, list[PartMark]]] = {}
         self.names = dict(names)
         self._readers: Mapping[str, tuple[_Reads, tuple[str, ...]]] = {
             "const_string": (self._const_string, ("value",)),
@@ -162,15 +163,6 @@ class TagReader:
             raise wrong_tag("", "it is not an object")
         self.root = self._whole(TagObject(cast("Object", data), ""))
 
-    def mark(self, node: Node, mark: PartMark) -> Node:
-        """A node, marked around the marks that it has."""
-        self.marks.setdefault(id(node), (node, []))[1].insert(0, mark)
-        return node
-
-    def marks_of(self, node: Node) -> Sequence[PartMark]:
-        """The marks of a node, the outermost first."""
-        return self.marks[id(node)][1] if id(node) in self.marks else ()
-
     def leaf(self, made: Callable[[], Source], pointer: str, *, is_text: bool = False) -> Node:
         """The tree of a child source; its errors are reported at its place."""
         number = len(self.leaves)
@@ -187,12 +179,15 @@ class TagReader:
                     evidence={**error.evidence, "pointer": pointer},
                 ) from error
         self.leaves.append(source)
-        node = replace(source.late_tree, child=number, label=f"the structural tag's {pointer}")
-        return self.mark(node, PartMark("value", source=None if is_text else source))
+        label, part = (
+            f"the structural tag's {pointer}",
+            NamedPart("value", source=None if is_text else source),
+        )
+        return replace(source.late_tree, child=number, label=label, part=part)
 
     def free(self, machine: Dfa, span: Span, behind: int = 0) -> Node:
         """A machine of free text, of which some characters at the end belong to what follows."""
-        return self.mark(Machine(*span, machine), PartMark("text", behind=behind))
+        return Written(*span, Machine(*span, machine), part=NamedPart("text", behind=behind))
 
     # Strings and tokens.
 
@@ -401,12 +396,12 @@ class TagReader:
 
     def _turns(self, node: Node, fewest: int, most: int | None) -> Node:
         """A node several times; a turn that reads nothing has no parts."""
-        return Repeat(0, 0, self.mark(node, PartMark("turn")), fewest, most, False)
+        return Repeat(0, 0, Written(0, 0, node, part=NamedPart("turn")), fewest, most, False)
 
     # Tags, and what dispatches to them.
 
     def _one_tag(self, given: TagObject, ends: tuple[Marked, ...]) -> Node:
-        return self._as_tag(self._tag(given))
+        return self._tag(given).node()
 
     def _tag(self, given: TagObject) -> Tag:
         begin, end = self._edge(given, "begin"), self._edge(given, "end")
@@ -419,9 +414,6 @@ class TagReader:
             )  # fmt: skip
         name = self._name(given.pointer, begin[0][0], end[0][0])
         return Tag(begin, content, _fixed(end), name)
-
-    def _as_tag(self, tag: Tag, read: int = 0) -> Node:
-        return self.mark(tag.node(read), PartMark("tag", tag.name))
 
     def _name(self, pointer: str, begin: Marked, end: Marked) -> str:
         text = shown_string(begin).strip() or shown_string(end).strip() or "tag"
@@ -470,7 +462,7 @@ class TagReader:
                     f"{shown_string(fitting[0])!r} and {shown_string(fitting[1])!r}"
                 )  # fmt: skip
                 raise wrong_tag(at, reason, "Give each tag one trigger that it begins with.")
-            rules[fitting[0]].append(self._as_tag(tag, len(fitting[0])))
+            rules[fitting[0]].append(tag.node(len(fitting[0])))
         return rules
 
     def _triggered(self, given: TagObject, ends: tuple[Marked, ...]) -> Node:
@@ -481,7 +473,7 @@ class TagReader:
         tags = self._tags(given)
         rules = self._rules(triggers, tags)
         once, some = given.flag("stop_after_first"), given.flag("at_least_one")
-        first = _one_of([self._as_tag(tag) for tag, _ in tags])
+        first = _one_of([tag.node() for tag, _ in tags])
         if once and some:
             return first
         more = self._dispatching(rules, excluded, not once, given.at(name), every=by_token)
@@ -501,9 +493,8 @@ class TagReader:
                 raise wrong_tag(at, "it is not a pair of a pattern and a format")
             string = (self.token if by_token else self.string)(pair[0], f"{at}/0")
             behind = self.format(pair[1], f"{at}/1", ())
-            rules.setdefault(string, []).append(
-                self.mark(behind, PartMark("tag", shown_string(string)))
-            )
+            rule = Written(0, 0, behind, part=NamedPart("rule", shown_string(string)))
+            rules.setdefault(string, []).append(rule)
         excluded = frozenset((*self._excluded(given), *ends))
         loops = given.flag("loop", True)
         return self._dispatching(rules, excluded, loops, given.at("rules"), every=by_token)
@@ -541,7 +532,7 @@ class TagReader:
 
     def _separated(self, given: TagObject, ends: tuple[Marked, ...]) -> Node:
         at = given.at("separator")
-        one = _one_of([self._as_tag(tag) for tag, _ in self._tags(given)])
+        one = _one_of([tag.node() for tag, _ in self._tags(given)])
         separator = self.string(given.needed("separator"), at, empty=True)
         some = one
         if not given.flag("stop_after_first"):

@@ -29,7 +29,7 @@ from explorer.automata.tree.nodes import Node, Source
 from explorer.errors import ConstraintError
 from explorer.languages.phases.control import Name, checked_name, loaded_name
 from explorer.languages.phases.followed import PartNet, Stretch
-from explorer.languages.phases.reading import TagReader
+from explorer.languages.phases.reading import TAGGED, TagReader
 from explorer.languages.schema.reading.text import indented, text_of_data
 from explorer.languages.sources.choice import check_encodable
 from explorer.languages.sources.registry import register
@@ -76,7 +76,7 @@ class StructuralTag(Source):
         read = TagReader(
             self.tag, names=self.names, strict=self.strict, given=self.children, as_text=True
         )
-        return PartNet(read.root, read.marks_of)
+        return PartNet(read.root, TAGGED)
 
     @cached_property
     def children(self) -> tuple[Source, ...]:
@@ -191,13 +191,13 @@ class StructuralTag(Source):
 def _parts(stretch: Stretch, data: bytes) -> Iterator[_Object]:
     """The parts inside a stretch of a text."""
     for each in stretch.inside:
-        mark, written = each.mark, data[each.begin : each.end]
+        part, written = each.part, data[each.begin : each.end]
         text = written.decode()
-        if mark is None or mark.kind == "turn":
+        if part is None or part.kind == "turn":
             yield from _parts(each, data) if text else ()
-        elif mark.kind == "tag":
-            yield {"tag": mark.name, "parts": [*_parts(each, data)]}
-        elif mark.source is not None:
-            yield {"value": mark.source.parse(written)}
-        elif mark.kind == "value" or len(text) > mark.behind:
-            yield {"text": text[: len(text) - mark.behind]}
+        elif part.kind in ("tag", "rule"):
+            yield {"tag": part.name, "parts": [*_parts(each, data)]}
+        elif part.source is not None:
+            yield {"value": part.source.parse(written)}
+        elif part.kind == "value" or len(text) > part.behind:
+            yield {"text": text[: len(text) - part.behind]}

@@ -22,6 +22,7 @@ from explorer.automata.tree.nodes import (
     letters,
     walk,
 )
+from explorer.automata.tree.parts import NamedPart
 from explorer.budget import Meter
 from explorer.errors import ConstraintError
 from explorer.languages.phases.followed import stretches
@@ -74,7 +75,7 @@ class Many(Source):
 
     def lower(self) -> Node:
         """The part, then the separator and the part repeated."""
-        part = replace(self.part.tree, child=0)
+        part = replace(self.part.tree, child=0, part=NamedPart("value"))
         if self.maximum == 0:
             return Empty(0, 0)
         between = letters(self.separator, lambda _: (0, 0))

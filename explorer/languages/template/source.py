@@ -15,6 +15,7 @@ from typing import ClassVar, Final, Self
 from explorer.alphabet import in_quotes
 from explorer.arguments import check_whole_characters, instance
 from explorer.automata.tree.nodes import Concat, Empty, Node, Source, Written, letters
+from explorer.automata.tree.parts import NamedPart
 from explorer.errors import ConstraintError, Located
 from explorer.languages.phases.followed import stretches
 from explorer.languages.sources.registry import register
@@ -85,7 +86,9 @@ class Template(Source):
                 nodes.append(Written(written.start, written.end, written, label=label))
             if k < len(self.parts):
                 label = f"part `{self.names[k]}`"
-                nodes.append(replace(self.parts[k].tree, child=k, label=label))
+                nodes.append(
+                    replace(self.parts[k].tree, child=k, label=label, part=NamedPart("value"))
+                )
         if len(nodes) < 2:
             return nodes[0] if nodes else Empty(0, 0)
         return Concat(0, len(self.text), tuple(nodes))
