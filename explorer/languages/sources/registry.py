@@ -66,6 +66,7 @@ FILE_OF_KIND: Final = {kind: file for file, (kinds, _) in _BUILT_IN.items() for 
 """The file of each kind of the engine."""
 
 _FILE_OF_NAME: Final = {name: file for file, (_, names) in _BUILT_IN.items() for name in names}
+_FILE_OF_NAME["template"] = "template.generated"  # A template is read with all its functions.
 _LATER: Final[set[str]] = set()
 """The names that were registered outside of the engine."""
 

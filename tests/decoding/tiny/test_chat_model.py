@@ -27,7 +27,7 @@ from models.conversations import (
 )
 from models.documents import START
 from models.evaluate_chat import KIND, KINDS_OF_TURNS, Asked, loss_table, right_of
-from tests.presets import presets_of
+from tests.presets import preset_named, presets_of
 from widgets import kinds
 
 LM = explorer.load_model("tiny-chat")
@@ -213,7 +213,9 @@ def test_questions_that_are_repeated_and_answered_with_y_or_n() -> None:
 
 
 def test_answers_in_json_are_read() -> None:
-    schema = json.loads(presets_of("tag")[0].text)["format"]["elements"][2]["json_schema"]
+    schema = json.loads(preset_named("think, then answer").text)["format"]["elements"][2][
+        "json_schema"
+    ]
     answer = json_schema(schema, whitespace="flexible")
     run = phase("think", any_text(), begin=token("<think>"), end=token("</think>")) + "\n\n"
     session = Session(
