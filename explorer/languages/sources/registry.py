@@ -188,6 +188,6 @@ def read(name: str, text: str) -> Source:
 
 def reader_of(name: str) -> Callable[[str], Source] | None:
     """The function that reads the texts of a name, if there is one."""
-    if name not in _READERS:
+    if name not in _LATER:
         _load(_FILE_OF_NAME.get(name))
     return _READERS.get(name)
