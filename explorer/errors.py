@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from math import inf, log10
 from types import MappingProxyType
 
+REPORT_IT = "This is a fault of the toolkit; please report it with the constraint."
+"""The remedy where a caller could have done nothing else."""
+
 LONGEST_WORD = 400
 """The most characters of a word in a message, such as a name that a user gave."""
 
@@ -44,7 +47,7 @@ class ExplorerError(Exception):
     Args:
         message: What is wrong, as one sentence or a short paragraph; long words in it are cut off
             (`bounded`), but kept whole in ``evidence``.
-        remedy: What the reader can do, as an imperative sentence; empty if nothing can be done.
+        remedy: What the reader can do, as an imperative sentence.
         evidence: Values that show the fault: offsets, states, limits, sizes.
 
     Example:
@@ -57,7 +60,7 @@ class ExplorerError(Exception):
     """
 
     def __init__(
-        self, message: str, *, remedy: str = "", evidence: Mapping[str, object] | None = None
+        self, message: str, *, remedy: str, evidence: Mapping[str, object] | None = None
     ) -> None:
         message, remedy = bounded(message), bounded(remedy)
         self.message = message

@@ -185,7 +185,10 @@ class Editing:
         """
         own = self._own
         if own is None or name not in self.models():
-            raise ExplorerError(f"There is no model {name!r} to choose here.")
+            raise ExplorerError(
+                f"There is no model {name!r} to choose here.",
+                remedy=f"Choose one of {', '.join(self.models())}.",
+            )
         session, written = self._cursor.session, self.text()
         stages, question = self._stages(session), self._with_options(written)
 
@@ -214,7 +217,9 @@ class Editing:
         """
         stages = self._stages(self._cursor.session)
         if not 0 <= number < len(stages):
-            raise ExplorerError(f"There is no stage {number}.")
+            raise ExplorerError(
+                f"There is no stage {number}.", remedy=f"Choose one from 0 to {len(stages) - 1}."
+            )
         stage = stages[number][0]
         return self._restage((*stages[:number], (stage, on), *stages[number + 1 :]))
 
@@ -229,7 +234,10 @@ class Editing:
         """
         made = [stage for stage in stages_alone() if stage.kind == kind]
         if not made:
-            raise ExplorerError(f"There is no stage {kind!r} that needs no arguments.")
+            raise ExplorerError(
+                f"There is no stage {kind!r} that needs no arguments.",
+                remedy=f"Choose one of {', '.join(stage.kind for stage in stages_alone())}.",
+            )
         return self._restage((*self._stages(self._cursor.session), (made[0], True)))
 
     def rewrite(self, token: int, writes: str | None, missing: bool) -> Later:
@@ -248,12 +256,17 @@ class Editing:
         session, question = self._cursor.session, self.text()
         constraint = session.constraint
         if constraint is None:
-            raise ExplorerError("There is no constraint, so nothing is composed.")
+            raise ExplorerError(
+                "There is no constraint, so nothing is composed.",
+                remedy="Write a constraint first.",
+            )
         now = session.vocabulary
         usual = now if session.lm is None else session.lm.vocabulary
         data = usual.tokens[token] if 0 <= token < len(usual) else None
         if data is None:
-            raise ExplorerError(f"The id {token} is not a token of text.")
+            raise ExplorerError(
+                f"The id {token} is not a token of text.", remedy="Choose a token that writes text."
+            )
         data = None if missing else data if writes is None else writes.encode()
         tokens = (*now.tokens[:token], data, *now.tokens[token + 1 :])
         vocabulary = usual if tokens == usual.tokens else now.writing(tokens)
@@ -268,7 +281,10 @@ class Editing:
     def _restage(self, stages: tuple[Placed, ...]) -> Later:
         constraint = self._cursor.session.constraint
         if constraint is None:
-            raise ExplorerError("There is no constraint, so there is nothing to filter.")
+            raise ExplorerError(
+                "There is no constraint, so there is nothing to filter.",
+                remedy="Write a constraint first.",
+            )
         return self.ask(lambda: constraint, stages)
 
     def ask(

@@ -257,7 +257,7 @@ class PageData:
         """
         source = self._source
         if source is None or not 0 <= number < self.num_stages:
-            raise ExplorerError(f"There is no stage {number}.")
+            raise ExplorerError(f"There is no stage {number}.", remedy="Choose one that is drawn.")
         packet, (stage, on) = stage_packet(source, number), stages_of(source)[number]
         if session is not None and not self.free and on:
             shares = model_probabilities(session, *at)
@@ -489,7 +489,9 @@ class PageData:
             ExplorerError: There is no constraint.
         """
         if self.free:
-            raise ExplorerError("There is no constraint, so nothing is masked.")
+            raise ExplorerError(
+                "There is no constraint, so nothing is masked.", remedy="Write a constraint first."
+            )
         key = (session.prompt, trace.ids[:k], trace.max_tokens, trace.masking_budget)
         known = self._groups
         if known is None or known[0] != key:

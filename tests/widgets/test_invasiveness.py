@@ -106,7 +106,7 @@ class NotingModel:
     def read(self, tokens: Sequence[int]) -> Reading:
         self.seen.append(tuple(tokens))
         if self.full is not None and self.seen[-1][: len(self.full)] == self.full:
-            raise ContextFull("The context is full.")
+            raise ContextFull("The context is full.", remedy="Shorten it.")
         return LM.read(tokens)
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from explorer.automata.textbook.pushdown_composition import token_sequences_by_pynini
 from explorer.budget import Budget
-from explorer.errors import ExplorerError
+from explorer.errors import REPORT_IT, ExplorerError
 from explorer.tokens.machine import TokenMachine, TokenTable, table_of
 from explorer.tokens.token_dfa import TokenDFA, same_machine
 from explorer.tokens.words import DEAD
@@ -116,9 +116,7 @@ def _by_algorithm_three(machine: TokenMachine) -> str:
                 if after is not None:
                     waiting.append((after, (*ids, token)))
     if sorted(ours) != theirs:
-        raise ExplorerError(
-            "pynini's push-down composition has other texts; that is a fault of the explorer."
-        )
+        raise ExplorerError("pynini's push-down composition has other texts.", remedy=REPORT_IT)
     return (
         f"; pynini's push-down composition (Algorithm 3) has the same {len(theirs)} texts of up to "
         f"{TOKENS_WRITTEN_OUT} tokens"
@@ -141,7 +139,7 @@ def numbered_like(one: TokenDFA, other: TokenTable) -> TokenDFA:
         True
     """
     if not same_machine(one, other):
-        raise ExplorerError("Two machines that should be one differ.")
+        raise ExplorerError("Two machines that should be one differ.", remedy=REPORT_IT)
     number = np.zeros(one.num_classes, np.intp)
     number[one.token_class] = other.token_class
     table = np.full_like(one.table, DEAD)

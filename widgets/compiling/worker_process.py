@@ -27,7 +27,7 @@ from queue import SimpleQueue
 from typing import BinaryIO, Final, NoReturn, cast
 
 from explorer.budget import Budget, Meter
-from explorer.errors import BudgetExceeded, ExplorerError
+from explorer.errors import REPORT_IT, BudgetExceeded, ExplorerError
 from explorer.languages.constraint import Constraint, regex
 from explorer.languages.stages.staged import Placed, stages_of, with_stages
 from explorer.tokens.compile import Method, compile, compile_texts
@@ -266,7 +266,8 @@ def compose_both(
     ours, theirs = (tables[method] for method in _BOTH)
     if not same_machine(ours, theirs):
         raise ExplorerError(
-            "pynini composes a different machine; that is a fault of the explorer.",
+            "pynini composes a different machine.",
+            remedy=REPORT_IT,
             evidence={"constraint": str(constraint)},
         )
     return Outcome("composed", times=(times["pynini"], times["functions"]))

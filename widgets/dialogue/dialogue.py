@@ -27,6 +27,7 @@ from explorer.errors import BudgetExceeded, ExplorerError, IncompatibleVocabular
 from widgets.dialogue.handlers import TABLE  # It is filled there.
 from widgets.dialogue.later import TASKS, CalledOff, Later, Packet, Progress
 from widgets.dialogue.messages import (
+    RELOAD,
     AtPlace,
     Entry,
     PageMessage,
@@ -104,7 +105,9 @@ class Dialogue:
             return own(message.side, **message_fields(message))
         place = self._places.get(message.side)
         if place is None:
-            raise ExplorerError(f"The page asked for {name!r}, which this widget does not have.")
+            raise ExplorerError(
+                f"The page asked for {name!r}, which this widget does not have.", remedy=RELOAD
+            )
         return entry.handler(place, **message_fields(message))
 
     def _stop(self, message: PageMessage) -> None:
@@ -161,12 +164,12 @@ def _understood(content: object) -> tuple[Entry, PageMessage]:
         ExplorerError: There is no such message, or a field is wrong.
     """
     if not isinstance(content, Mapping):
-        raise ExplorerError("The page sent something that is not a message.")
+        raise ExplorerError("The page sent something that is not a message.", remedy=RELOAD)
     fields = dict(cast("Mapping[str, object]", content))
     name = fields.pop("type", None)
     entry = TABLE.get(name) if isinstance(name, str) else None
     if entry is None:
-        raise ExplorerError(f"The page asked for {name!r}, which is not known.")
+        raise ExplorerError(f"The page asked for {name!r}, which is not known.", remedy=RELOAD)
     return entry, read_message(entry.message, fields)
 
 

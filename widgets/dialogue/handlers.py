@@ -21,7 +21,7 @@ from explorer.languages.constraint import Constraint
 from explorer.tokens.machine import TokenMachine, table_of
 from widgets.cursor import at_end
 from widgets.dialogue.later import Later, Packet
-from widgets.dialogue.messages import TABLE, Form, Reply, answers
+from widgets.dialogue.messages import RELOAD, TABLE, Form, Reply, answers
 from widgets.figures.machines.arcs import arcs_of
 from widgets.figures.machines.drawn import draw_whole
 from widgets.figures.packets import compress
@@ -243,7 +243,10 @@ def on_stages(place: ShownPlace, also: list[int] = [], k: int | None = None) -> 
 
 def _machine(place: ShownPlace) -> TokenMachine:
     if place.session.constraint is None:
-        raise ExplorerError("There is no constraint, so there is no machine to draw.")
+        raise ExplorerError(
+            "There is no constraint, so there is no machine to draw.",
+            remedy="Write a constraint first.",
+        )
     return place.page.drawn
 
 
@@ -326,7 +329,10 @@ def on_relax(place: ShownPlace, token: int, k: int) -> Later:
     def changed() -> Constraint:
         cause = explain_step(session, token, k, trace=trace).cause
         if cause is None:
-            raise ExplorerError("No change is known that allows this token.")
+            raise ExplorerError(
+                "No change is known that allows this token.",
+                remedy="Change the constraint in the editor.",
+            )
         return cause.constraint
 
     return place.editing.ask(changed)
@@ -397,7 +403,9 @@ def on_play(place: ShownPlace, on: bool) -> None:
 
 
 def _refused() -> ExplorerError:
-    return ExplorerError("The page asked for something that this widget does not have.")
+    return ExplorerError(
+        "The page asked for something that this widget does not have.", remedy=RELOAD
+    )
 
 
 @answers(at_place=False, later=True)

@@ -25,6 +25,9 @@ Packet = dict[str, object]
 class CalledOff(ExplorerError):
     """The error that ends work whose result is no longer wanted."""
 
+    def __init__(self, message: str) -> None:
+        super().__init__(message, remedy="Ask again if you still want it.")
+
 
 def _ignore(words: str) -> None:
     """Drop the words, because the page does not listen yet."""
@@ -42,7 +45,7 @@ class Progress:
         >>> progress.at("2 of 2 positions")
         Traceback (most recent call last):
             ...
-        widgets.dialogue.later.CalledOff: It was called off.
+        widgets.dialogue.later.CalledOff: It was called off. Ask again if you still want it.
     """
 
     def __init__(self) -> None:

@@ -21,6 +21,9 @@ from widgets.dialogue.later import Later, Packet
 
 Form = Literal["characters", "bytes"]
 
+RELOAD: Final = "Reload the page; if that does not help, it is a fault of the explorer."
+"""The remedy for a message that only another page could have sent."""
+
 Reply = Packet | Later | None
 """The result of a handler: the answer, the work that makes it, or ``None`` for no answer."""
 
@@ -119,5 +122,5 @@ def read_message(kind: type[PageMessage], content: dict[str, object]) -> PageMes
     except (msgspec.ValidationError, TypeError, ValueError) as error:
         raise ExplorerError(
             f"The page sent a message that cannot be read: {error}.",
-            remedy="Reload the page; if that does not help, it is a fault of the explorer.",
+            remedy=RELOAD,
         ) from error

@@ -89,7 +89,7 @@ from explorer.automata.tree.nodes import (
 )
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Budget, Meter
-from explorer.errors import BudgetExceeded, ExplorerError, NotRegular
+from explorer.errors import REPORT_IT, BudgetExceeded, ExplorerError, NotRegular
 
 
 def discover(node: Node, budget: Budget, meter: Meter | None = None) -> ByteMachine:
@@ -273,7 +273,7 @@ def extended(net: Net, at: int, part: Program, meter: Meter) -> Net:
         part.num_states, NUM_BYTES, part.arcs, epsilons, part.counts, accepting, True
     )
     if not alive[0]:
-        raise ExplorerError("A part that was left for later has no words.")
+        raise ExplorerError("A part that was left for later has no words.", remedy=REPORT_IT)
     useful[1] = False
     arcs[:, 2] += shift
     by_source[:, 0] += shift
@@ -365,7 +365,9 @@ class LateParts:
         parts = LateParts(self._root)
         net = parts.net(meter)
         if net is None:
-            raise ExplorerError("A machine that had words has none when it is made again.")
+            raise ExplorerError(
+                "A machine that had words has none when it is made again.", remedy=REPORT_IT
+            )
         for at in self._order:
             net = parts.laid(net, at, meter)
         return net, parts

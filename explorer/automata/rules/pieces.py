@@ -27,7 +27,7 @@ from explorer.automata.tree.build import build
 from explorer.automata.tree.layout import ProgramLayout
 from explorer.automata.tree.nodes import Call, Group, Node, Rules, Written
 from explorer.budget import Meter
-from explorer.errors import ExplorerError
+from explorer.errors import REPORT_IT, ExplorerError
 from explorer.jit import jit
 
 STAGE: Final = "Laying out a grammar"
@@ -71,7 +71,7 @@ def lay_rules(
         if isinstance(call, Rules):
             return number(call, call.root)
         if here is None:
-            raise ExplorerError("A call of a rule stands outside its grammar.")
+            raise ExplorerError("A call of a rule stands outside its grammar.", remedy=REPORT_IT)
         return number(here, call.name)
 
     around, inner = None, node

@@ -57,7 +57,7 @@ from explorer.automata.tree.nodes import (
     Written,
 )
 from explorer.budget import Meter
-from explorer.errors import ExplorerError
+from explorer.errors import REPORT_IT, ExplorerError
 
 STAGE: Final = "Writing out the pattern as an automaton"
 
@@ -256,7 +256,9 @@ class ProgramLayout:
                 if self.with_origin:
                     self.call_origins.rows.append((self.origin_of(node),))
             case Call():
-                raise ExplorerError("A call of a rule stands outside its grammar.")
+                raise ExplorerError(
+                    "A call of a rule stands outside its grammar.", remedy=REPORT_IT
+                )
             case Assertion():
                 if self.symbols.mark is None:
                     if not self.relax:
@@ -395,7 +397,9 @@ class ProgramLayout:
         nfa = self.machines.get(id(node))
         if nfa is None:
             if self.builder is None:
-                raise ExplorerError("Nodes with machines of their own cannot be laid out here.")
+                raise ExplorerError(
+                    "Nodes with machines of their own cannot be laid out here.", remedy=REPORT_IT
+                )
             nfa = self.machines[id(node)] = dfa_to_nfa(self.builder(node))
         self.between(nfa, source, target)
         if self.with_origin:

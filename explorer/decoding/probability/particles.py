@@ -27,7 +27,7 @@ from explorer.decoding.probability.written import (
 )
 from explorer.decoding.sampling.sampler import uniform
 from explorer.decoding.stepping.rule import Rule
-from explorer.errors import ContextFull, ExplorerError
+from explorer.errors import REPORT_IT, ContextFull, ExplorerError
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +212,7 @@ class Swarm:
         if state is None:
             raise ExplorerError(
                 f"Token {token} is not allowed in state {one.state}.",
-                remedy="This is a fault of the toolkit; please report it with the constraint.",
+                remedy=REPORT_IT,
             )
         over = not self._ends and self._rule.machine.is_final(state)
         return Particle((*one.tokens, token), state, log_prob, log_masked, weight, one.stream, over)

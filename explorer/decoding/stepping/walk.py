@@ -70,14 +70,12 @@ from explorer.decoding.trace.recording import (
 )
 from explorer.decoding.trace.records import Position, Step
 from explorer.decoding.trace.trace import Trace
-from explorer.errors import ExplorerError
+from explorer.errors import REPORT_IT, ExplorerError
 from explorer.languages.constraint import Constraint, GivenConstraint
 from explorer.languages.stages.restricted import Restricted
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.words import DONE
 from explorer.vocabulary import Vocabulary
-
-_REPORT: Final = "This is a fault of the toolkit; please report it with the constraint."
 
 LONGEST_RUN: Final = 1024
 """The most tokens that `Walk.run` adds if there is no other limit."""
@@ -667,7 +665,7 @@ class Walk:
 
     def _advance(self, child: StepNode) -> Step:
         if child.step is None:
-            raise ExplorerError("A step leads nowhere.", remedy=_REPORT)
+            raise ExplorerError("A step leads nowhere.", remedy=REPORT_IT)
         # Incremented before any change, so that an interrupt leaves no stale cached trace.
         self._generation += 1
         ahead = self._line[self._at + 1 : self._at + 2]

@@ -189,7 +189,10 @@ class XmlArguments(Source):
         """The arguments by name: the text itself for strings, else the value of the JSON."""
         whole = self._division.division(data, whole=True)
         if whole is None:
-            raise ConstraintError("The text does not divide into parameters.")
+            raise ConstraintError(
+                "The text does not divide into parameters.",
+                remedy="Give a whole text of the constraint.",
+            )
         parsed: dict[str, object] = {}
         name = ""
         for each in whole.inside:

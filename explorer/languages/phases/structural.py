@@ -130,7 +130,10 @@ class StructuralTag(Source):
         shown_data = shown_letters(data).encode()
         whole = self._division.division(shown_data, whole=True)
         if whole is None:
-            raise ConstraintError("The text does not divide into the parts of the structural tag.")
+            raise ConstraintError(
+                "The text does not divide into the parts of the structural tag.",
+                remedy="Give a whole text of the constraint.",
+            )
         return [*_parts(whole, shown_data)]
 
     def fields(self) -> dict[str, object]:

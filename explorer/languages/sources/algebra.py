@@ -86,7 +86,7 @@ class Several(Combination):
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The combination of the parts that were saved."""
         if not children:
-            raise ConstraintError("It has 0 parts.")
+            raise ConstraintError("It has 0 parts.", remedy="Give it a part.")
         return cls(children)  # pyright: ignore[reportCallIssue]
 
 

@@ -85,7 +85,9 @@ class Aliases(Source):
                 evidence={"offset": error.pos, **where.evidence(f"{reason}.")},
             ) from error
         except RecursionError as error:
-            raise ConstraintError("The aliases nest too deep to be read.") from error
+            raise ConstraintError(
+                "The aliases nest too deep to be read.", remedy='Write {"name": "text", ...}.'
+            ) from error
         except ValueError as error:  # A whole number of more digits than Python reads.
             raise ConstraintError(
                 f"The aliases cannot be read: {error}.", remedy='Write {"name": "text", ...}.'
