@@ -501,9 +501,11 @@ def unread_answer(log: ServerLog) -> DamagedFile | None:
 def server_error(log: ServerLog) -> DamagedFile | None:
     """The error for an answer that reports a failure of the server; ``None`` for any other."""
     first = log.first()
-    if not first.has("error") or first.has("choices"):
+    is_error = first.has("error") or (first.has("object") and first.at("object").value == "error")
+    if not is_error or first.has("choices"):
         return None
-    told = first.one("error.message") if first.has("error.message") else first.one("error")
+    paths = ("error.message", "error", "message")
+    told = next((first.one(path) for path in paths if first.has(path)), first)
     return _refused(log.response, f"is an error of the server: {shown(told.value)}", _LEAVE_OUT)
 
 

@@ -215,6 +215,8 @@ class ServerLog:
     def of(cls, document: LogPlace) -> ServerLog:
         """The log in a document."""
         file, whole = document.file, document.value
+        if isinstance(whole, dict) and {"obj", "out"} <= set(cast("dict[str, object]", whole)):
+            return cls(document.at("obj"), document.at("out"))  # A line of SGLang's log as JSON.
         nothing = LogPlace(file, "request", None)
         if not isinstance(whole, dict) or "response" not in whole or document.has("done"):
             return cls(nothing, document)  # Ollama's own answers have a key "response" too.
@@ -270,7 +272,7 @@ def parsed(text: str) -> object:
         return None
 
 
-NESTED: Final = ("extra_body", "sampling_params", "parameters")
+NESTED: Final = ("extra_body", "sampling_params", "parameters", "optional_params")
 """The keys of a request whose objects may hold its keys too."""
 
 

@@ -227,27 +227,16 @@ def engine_of(request: LogPlace, server: str, schema: object = None) -> str:
                  "structured_outputs._backend", "structured_outputs.backend", "grammar_backend",
                  "structured_outputs_config.backend"):  # fmt: skip
         value = request.one(path).value if request and request.has(path) else None
-        if isinstance(value, str) and value.split(":")[0] in ENGINE_NAMES:
-            return ENGINE_NAMES[value.split(":")[0]]
+        if isinstance(value, str) and value.split(":")[0] not in ("", "auto"):
+            return ENGINE_NAMES.get(value.split(":")[0], "")
     if server == "vllm" and _falls_back(schema):
         return "llguidance"
     return SERVERS[server or ASSUMED].engine
 
 
-@dataclass(frozen=True, slots=True)
-class _FallBack:
-    """Keywords for a type of value that vLLM does not give to xgrammar.
-
-    Args:
-        beside: The keywords of which one must stand beside them; empty without such a condition.
-    """
-
-    types: tuple[str, ...]
-    keywords: tuple[str, ...]
-    beside: tuple[str, ...] = ()
-
-
-_FALL_BACKS: Final = table("falls_back", tuple[_FallBack, ...])
+_FALL_BACKS: Final = table("falls_back", dict[str, tuple[frozenset[str], frozenset[str]]])
+"""For a type of values, the keywords that vLLM does not give to xgrammar, and those of which one
+must stand beside them, if there are some."""
 
 
 def _falls_back(schema: object) -> bool:
@@ -257,13 +246,10 @@ def _falls_back(schema: object) -> bool:
     if not isinstance(schema, dict):
         return False
     held = cast("dict[str, object]", schema)
-    types = held.get("type") if isinstance(held.get("type"), list) else [held.get("type")]
-    here = any(
-        any(name in row.types for name in cast("list[object]", types))
-        and any(key in held for key in row.keywords)
-        and (not row.beside or any(key in held for key in row.beside))
-        for row in _FALL_BACKS
-    )
+    named = held.get("type")
+    types = cast("list[object]", named) if isinstance(named, list) else [named]
+    rows = [_FALL_BACKS[name] for name in map(str, types) if name in _FALL_BACKS]
+    here = any(keys & set(held) and (not beside or beside & set(held)) for keys, beside in rows)
     return here or any(map(_falls_back, held.values()))
 
 
@@ -320,7 +306,7 @@ def _of_row(owner: LogPlace, row: ConstraintPlace, server: str) -> RequestedCons
     compact = True in (
         owner.one(key).value
         for key in ("disable_any_whitespace", "constrained_json_disable_any_whitespace")
-    )
+    ) or "disable-any-whitespace" in str(owner.one("guided_decoding_backend").value)
     if row.path.startswith("guided_") and "." not in row.path and server in ("", "vllm"):
         notes.append(
             f"vLLM no longer reads {row.path}: releases that have structured_outputs alone ignore "

@@ -208,7 +208,7 @@ def _object(data: bytes) -> _Object | None:
 _TEXT: Final = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
 _RECEIVED: Final = re.compile(rf"Received request (\S+): (?:prompt: ({_TEXT}|None), )?params: (.*)")
 _GENERATED: Final = re.compile(
-    rf"Generated response (\S+?)(?: \([^)]*\))?: output: ({_TEXT}), "
+    rf"Generated response (\S+?)(?: \(([^)]*)\))?: output: ({_TEXT}), "
     r"output_token_ids: (\[[\d, ]*\]|None), finish_reason: (\w+)"
 )
 _FINISHED: Final = re.compile(r"Finish: obj=(\w+\(.*\)), out=(\{.*\})")
@@ -219,6 +219,7 @@ def documents_of_log(data: bytes) -> list[object]:
     if b"Generated response " not in data and b"Finish: obj=" not in data:
         return []
     asked: dict[str, _Object] = {}
+    pieces: dict[str, list[object]] = {}
     documents = list[object]()
     for line in data.decode(errors="replace").splitlines():
         if len(line) > LONGEST_LINE:
@@ -229,8 +230,13 @@ def documents_of_log(data: bytes) -> list[object]:
             prompt = _python(match[2]) if match[2] else None
             asked[match[1]] = {**settings, "prompt": prompt}
         elif match := _GENERATED.search(line):
-            choice = {"text": _python(match[2]), "token_ids": _python(match[3]),
-                      "finish_reason": match[4]}  # fmt: skip
+            ids, finish = _python(match[4]), match[5]
+            if match[2] == "streaming delta":
+                pieces.setdefault(match[1], []).extend(cast("list[object]", ids or []))
+                continue
+            if finish == "streaming_complete":  # It has the text; its pieces have the tokens.
+                ids, finish = pieces.pop(match[1], None), None
+            choice = {"text": _python(match[3]), "token_ids": ids, "finish_reason": finish}
             documents.append({"server": "vllm", "request": asked.get(match[1]) or {},
                               "response": {"choices": [choice]}})  # fmt: skip
         elif match := _FINISHED.search(line):

@@ -492,9 +492,11 @@ def _settings(
     run: ServerRun, constraint: Constraint | None, read: RunReading, budget: Budget | None
 ) -> list[str]:
     """A sentence for each setting of a server that would accept the first masked token."""
-    if constraint is None or read.text is not None or parser_is_on(run):
+    spaces = _next_byte(read) in b" \t\r\n"
+    if constraint is None or parser_is_on(run) or (read.text is not None and not spaces):
         return []
-    ids, refused = read.identified.ids, len(read.judged.ids)
+    refused = len(read.judged.ids)
+    ids = read.identified.ids if read.text is None else read.judged.written
     settings = settings_that_take(
         constraint, ids, refused, read.machine.vocabulary, run.server, budget
     )

@@ -5,18 +5,12 @@ vLLM only where it is installed. Each run becomes a line of JSON, which ``explor
 reads: the prompt's ids, the ids that were written, and for each of them its log-probability, the
 likeliest alternatives, and the number of ids that the mask left.
 
-vLLM 1 (``LogitsProcessor`` classes; checked against 0.33)::
+It is a ``LogitsProcessor`` class of vLLM 1, checked against 0.33::
 
     EXPLORER_RECORD=runs.jsonl vllm serve MODEL \\
         --logits-processors explorer.servers.vllm_recorder:RunRecorder
 
     LLM(model=MODEL, logits_processors=[RunRecorder])          # offline
-
-vLLM 0 (functions per request, in ``SamplingParams.logits_processors``)::
-
-    recorder = RequestRecorder("runs.jsonl", request={"guided_regex": "[0-9]+"})
-    outputs = llm.generate(prompt, SamplingParams(logits_processors=[recorder]))
-    recorder.finish(outputs[0].outputs[0].token_ids)
 
 vLLM applies the mask of a grammar before it calls logits processors. So the log-probabilities are
 those under the mask, like the ones that vLLM reports, before temperature and filters. A recorder
@@ -225,51 +219,6 @@ class RunRecorder(_Base):
         run = self.runs.pop(index, None)
         if run is not None:
             self.file.add(run, ended=True)
-
-
-class RequestRecorder:
-    """vLLM 0: a recorder of one request, a function of ids and logits.
-
-    Args:
-        path: The file that the run is added to; default that of `PATH_VARIABLE`.
-        request: The constraint of the request, to be kept with the run: ``{"guided_regex": ...}``.
-        model: The model's name.
-    """
-
-    def __init__(
-        self,
-        path: str | None = None,
-        request: Mapping[str, Any] | None = None,
-        model: str | None = None,
-    ) -> None:
-        self.file = RunFile(path)
-        self.run = RecordedRun(request or {}, None, [], model)
-
-    def __call__(self, prompt_ids: Sequence[int], output_ids: Sequence[int], logits: Any) -> Any:
-        """Record a step; the logits are returned unchanged.
-
-        Args:
-            prompt_ids: The ids of the prompt.
-            output_ids: The ids of the text so far.
-            logits: float[W], under the mask where vLLM's own processor stands before this one.
-
-        Returns:
-            The same tensor.
-        """
-        self.run.prompt_ids = list(prompt_ids)
-        self.run.output_ids = list(output_ids)
-        self.run.see(logits.float().log_softmax(-1))
-        return logits
-
-    def finish(self, token_ids: Sequence[int] | None = None) -> None:
-        """Write the run.
-
-        Args:
-            token_ids: All ids of the text, the last included, as in vLLM's output.
-        """
-        if token_ids is not None:
-            self.run.output_ids = list(token_ids)
-        self.file.add(self.run, ended=token_ids is not None)
 
 
 _ASKED: tuple[str, ...] = ("json", "regex", "choice", "grammar", "json_object", "structural_tag")

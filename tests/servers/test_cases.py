@@ -53,6 +53,22 @@ def test_events_and_text_logs_are_read() -> None:
     )
     (run,) = runs_of(printed)
     assert run.server == "vllm" and verdict_of(run, VOCABULARY).outcome == "whole"
+    streamed = "".join(
+        f"Generated response cmpl-1 (streaming delta): output: {text!r}, "
+        f"output_token_ids: {ids(text)}, finish_reason: None\n" for text in ('{"x', '": 5}')
+    ) + (
+        "Generated response cmpl-1 (streaming complete): output: '{\"x\": 5}', "
+        "output_token_ids: None, finish_reason: streaming_complete\n"
+    )  # fmt: skip
+    (run,) = runs_of(printed.splitlines()[0] + "\n" + streamed)
+    assert verdict_of(run, VOCABULARY).index == 6
+    event = {"event": "request.finished", "obj": {"sampling_params": {"regex": "[0-9]"}}, "out": {
+        "text": "a", "meta_info": {"finish_reason": {"type": "stop"}}}}  # fmt: skip
+    (run,) = runs_of(json.dumps(event))
+    assert (run.server, verdict_of(run, VOCABULARY).outcome) == ("sglang", "masked")
+    refused = {"object": "error", "message": "features not supported by xgrammar", "code": 400}
+    with pytest.raises(explorer.errors.DamagedFile, match="not supported by xgrammar"):
+        runs_of({"request": asked(), "response": refused})
     asked_for = {"json_schema": json.dumps(SHUT), "max_new_tokens": 9}
     answer = {"text": '{"x": 5', "output_ids": ids('{"x": 5'), "meta_info": {
         "id": "r", "finish_reason": {"type": "length", "length": 9}}}  # fmt: skip

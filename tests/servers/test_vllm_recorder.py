@@ -27,7 +27,7 @@ import torch
 import explorer
 from explorer.servers import read_runs, session_of, verdict_of, vllm_recorder
 from explorer.servers.formats import KIND, VERSION
-from explorer.servers.vllm_recorder import RequestRecorder, RunRecorder
+from explorer.servers.vllm_recorder import RunRecorder
 
 SOURCE = Path(vllm_recorder.__file__)
 
@@ -172,25 +172,6 @@ def test_a_run_that_the_process_ends_is_kept(path: Path) -> None:
     assert (
         run.tokens[0].log_prob == pytest.approx(-math.log(9)) and "may be missing" in run.notes[0]
     )
-
-
-def test_a_request_of_vllm_0_is_recorded(tmp_path: Path) -> None:
-    lm = explorer.load_model("tiny")
-    dfa = explorer.compile(explorer.regex("yes|no"), lm.vocabulary, lazy=False)
-    path = tmp_path / "runs.jsonl"
-    recorder = RequestRecorder(str(path), request={"guided_regex": "yes|no"}, model="tiny")
-    state, ids = dfa.start, list[int]()
-    while state != explorer.DONE:
-        logits = torch.zeros(len(lm.vocabulary))
-        logits[~torch.from_numpy(dfa.allowed(state).copy())] = -math.inf
-        assert recorder([1], ids, logits) is logits
-        ids = [*ids, int(logits.argmax())]
-        state = dfa.step(state, ids[-1]) or 0
-    recorder.finish(ids)
-    (run,) = read_runs(path)
-    assert [token.token for token in run.tokens] == ids and run.prompt_ids == (1,)
-    assert all(token.log_prob is not None for token in run.tokens)
-    assert verdict_of(run, lm.vocabulary).outcome == "whole"
 
 
 def test_the_recorder_stands_alone(tmp_path: Path) -> None:
