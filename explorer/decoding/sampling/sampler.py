@@ -351,7 +351,7 @@ def draw(log_probs: Tensor, uniform: Tensor) -> Tensor:
             evidence={"uniform": str(uniform.device), "log_probs": str(log_probs.device)},
         )
     try:
-        torch.broadcast_shapes(uniform.shape, log_probs.shape[:-1])
+        torch.broadcast_shapes(uniform.shape, log_probs.shape[:-1])  # pyright: ignore[reportUnknownMemberType]
     except RuntimeError as error:
         raise wrong("uniform", uniform, "a tensor with a number for each row") from error
     if log_probs.dim() == 2 and uniform.shape == log_probs.shape[:1]:

@@ -104,6 +104,8 @@ class SchemaOptions:
             where ``max_depth`` is given, else on a stack where references lead back.
         escapes: Where a character may be written as an escape, ``"free"`` or ``"any"``.
         whitespace_pattern: A pattern of the white space between the tokens of JSON.
+        first: Names that come before all others, in this order; they belong to one text and are
+            never saved.
 
     Raises:
         ConstraintError: An option has another value, or two options exclude each other.
@@ -122,6 +124,7 @@ class SchemaOptions:
     recursion: Recursion = "auto"
     escapes: EscapesOf = "free"
     whitespace_pattern: str | None = None
+    first: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, (words, what, remedy) in _WORDS.items():
@@ -189,7 +192,7 @@ class SchemaOptions:
 
     def to_dict(self) -> dict[str, object]:
         """The value of each option by name."""
-        return asdict(self)
+        return {name: value for name, value in asdict(self).items() if name != "first"}
 
     def changed(self) -> dict[str, object]:
         """The options that differ from their defaults."""

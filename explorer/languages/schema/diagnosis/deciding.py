@@ -35,13 +35,14 @@ from explorer.languages.schema.diagnosis.keywords import (
     value_at,
     with_value,
 )
+from explorer.languages.schema.diagnosis.order import order_of
 from explorer.languages.schema.options import SchemaOptions
 from explorer.languages.schema.reading.subschemas import (
     Schema,
     Subschema,
     every_part,
 )
-from explorer.languages.schema.reading.text import spot_of, tokens
+from explorer.languages.schema.reading.text import Step, spot_of, tokens
 from explorer.languages.schema.values.places import Site
 from explorer.languages.schema.values.sets import ValueSets
 
@@ -65,8 +66,6 @@ MOST_INSIDE: Final = 100
 """The most keywords inside of a named one that are tried one by one in its place."""
 
 
-Step = tuple[str, object]
-"""A member or an item on the way to a value."""
 _Level = tuple[list[str], list[str]]
 """The keywords of a place: those that hold no subschemas, and those that hold some."""
 
@@ -145,8 +144,9 @@ class MachineOf(Protocol):
         ...
 
 
+_ANY_ORDER: Final = "property_order", "any"
 FREER: Final[tuple[tuple[str, Any], ...]] = (
-    ("whitespace", "flexible"), ("escapes", "any"), ("property_order", "any"),
+    ("whitespace", "flexible"), ("escapes", "any"), _ANY_ORDER,
 )  # fmt: skip
 """The options by which fewer texts are taken, each with its freest value."""
 
@@ -193,6 +193,7 @@ class Deciding:
             tuple[frozenset[str] | None, Lifted], tuple[ByteMachine, list[tuple[bytes, int]]] | None
         ] = OrderedDict()
         self._names: frozenset[str] | None = None
+        self._is_near_slow = False
         self._since = thread_time()
 
     def begin(self) -> None:
@@ -207,18 +208,29 @@ class Deciding:
         Raises:
             BudgetExceeded: The time of the answer is up.
         """
-        here = self.after(lifted, asked.longer)
+        here = self.after(self._in_order(lifted, asked), asked.longer)
         if here is None:
             return False
         machine, state = here
         return state != NO_ARC and (not asked.ends or machine.is_accepting(state))
+
+    def _in_order(self, lifted: Lifted, asked: Question) -> Lifted:
+        """The same, where any order of members is only that of what is asked."""
+        if _ANY_ORDER not in lifted.options:
+            return lifted
+        order = order_of(asked.longer, lambda steps: self.place(steps).names)
+        if order is None:
+            return lifted
+        others = tuple(each for each in lifted.options if each != _ANY_ORDER)
+        return Lifted(lifted.pointers, (*others, ("first", order)))
 
     def matches(self, pointer: str, index: int, asked: Question) -> bool:
         """Whether the schema takes what is asked with one branch of a choice in place of all, in
         any order."""
         branches = cast("list[Any]", value_at(self.schema, pointer))
         only = with_value(self.schema, pointer, [branches[index]])
-        return self.takes(only, asked, property_order="any")
+        options = dict(self._in_order(Lifted(options=(_ANY_ORDER,)), asked).options)
+        return self.takes(only, asked, **options)
 
     def takes(self, schema: Schema, asked: Question, **options: Any) -> bool:
         """Whether another schema takes what is asked; it is made for this question alone."""
@@ -274,7 +286,7 @@ class Deciding:
             options = freer(self._options, dict(lifted.options))
             return self._machine_of(schema, options), []
         except BudgetExceeded:
-            if ("property_order", "any") not in lifted.options:
+            if _ANY_ORDER not in lifted.options:
                 raise
             self.begin()  # Any order of many members may be too much; the rest still decides.
             return None
@@ -311,7 +323,9 @@ class Deciding:
         kinds: dict[tuple[Step, ...], set[str]] = {}
         for end in range(len(asked.text), len(longer) + 1):
             spot = spot_of(longer[:end])
-            steps = tuple((kind, step if kind == "member" else 0) for kind, step in spot.steps)
+            steps: tuple[Step, ...] = tuple(
+                each if each[0] == "member" else ("item", 0) for each in spot.steps
+            )
             for count, (kind, _) in enumerate(steps):
                 kinds.setdefault(steps[:count], set()).add(
                     "object" if kind == "member" else "array"
@@ -366,12 +380,12 @@ class Deciding:
         Raises:
             BudgetExceeded: The time is up.
         """
-        if len(self._pointers) >= LARGE:
+        if len(self._pointers) >= LARGE and not self._is_near_slow:
             self._names = _names(asked.longer)
             try:
                 nearby = [] if self.passes(Lifted(), asked) else self._search(asked)
             except BudgetExceeded:
-                nearby = []
+                nearby, self._is_near_slow = [], True
             finally:
                 self._names = None
             self.begin()
@@ -404,7 +418,7 @@ class Deciding:
                 return enough + (self._order(asked) if about == "object" else [])
         if order := self._order(asked):
             return order
-        if any(byte in b"[{" for byte in asked.offer):
+        if _opens(asked):
             for lifted in self._depths(asked):
                 if self.passes(lifted, asked):
                     return [lifted]
@@ -439,7 +453,7 @@ class Deciding:
         compact = self._options.whitespace == "compact" and not self._options.whitespace_pattern
         for name, value in FREER:
             matters = (
-                (not compact or any(byte in b" \t\n\r" for byte in asked.offer))
+                (not compact or _is_spaced(asked))
                 if name == "whitespace"
                 else b"\\" in asked.longer
                 if name == "escapes"
@@ -452,8 +466,11 @@ class Deciding:
         """The order of members, if another one lets the text go on."""
         if self._options.property_order == "any":
             return []
-        lifted = Lifted(options=(("property_order", "any"),))
-        return [lifted] if self.passes(lifted, asked) else []
+        lifted = Lifted(options=(_ANY_ORDER,))
+        try:
+            return [lifted] if self.passes(lifted, asked) else []
+        except BudgetExceeded:
+            return []  # What was found before it still decides.
 
     def _depths(self, asked: Question) -> Iterator[Lifted]:
         """The limits of depth, each as high as is needed, and none at all."""
@@ -542,6 +559,26 @@ class Deciding:
             if self.passes(fewer, asked):
                 return self._fewest(fewer, asked)
         return lifted
+
+
+def _is_spaced(asked: Question) -> bool:
+    """Whether an offer has white space between tokens of JSON."""
+    if not any(byte in b" \t\n\r" for byte in asked.offer):
+        return False
+    end, longer = (len(part.decode(errors="replace")) for part in (asked.text, asked.longer))
+    text = asked.longer.decode(errors="replace")
+    for token, start, _ in tokens(text):
+        if text[end:start].strip(" \t\n\r") != text[end:start]:
+            return True
+        end = max(end, start + len(token))
+    return end < longer
+
+
+def _opens(asked: Question) -> bool:
+    """Whether an offer opens an array or object."""
+    begun = len(asked.text.decode(errors="replace"))
+    text = asked.longer.decode(errors="replace")
+    return any(token in "[{" and start >= begun for token, start, _ in tokens(text))
 
 
 def _names(text: bytes) -> frozenset[str]:

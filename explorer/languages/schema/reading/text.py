@@ -446,7 +446,7 @@ def tokens(text: str) -> Iterator[tuple[str, int, list[Level]]]:
             stack.pop()
 
 
-def _is_whole(token: str) -> bool:
+def is_whole(token: str) -> bool:
     """Whether a token is not the beginning of a string."""
     return token[0] != '"' or _STRING.fullmatch(token) is not None
 
@@ -557,15 +557,20 @@ def spot_of(data: bytes) -> Spot:
         elif around and around[-1].awaits_name:
             outlines[-1] += token
         else:
-            value, finished = token, _is_whole(token)
+            value, finished = token, is_whole(token)
+    outline = outlines[-1].encode(errors="surrogateescape") if outlines else None
+    return Spot(steps_to(around), value.encode(errors="surrogateescape"), outline, finished)
+
+
+def steps_to(around: Sequence[Level]) -> tuple[Step, ...]:
+    """The way through open arrays and objects to the present item or member of the last."""
     steps: list[Step] = []
     for level in around:
         if not level.is_object:
             steps.append(("item", level.index))
         elif not level.awaits_name:
             steps.append(("member", level.key))
-    outline = outlines[-1].encode(errors="surrogateescape") if outlines else None
-    return Spot(tuple(steps), value.encode(errors="surrogateescape"), outline, finished)
+    return tuple(steps)
 
 
 # Other forms in which a schema is given.

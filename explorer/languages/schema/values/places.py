@@ -78,6 +78,7 @@ class Placing(Protocol):
 
     meter: Meter
     ordered: bool
+    first: tuple[str, ...]
 
     def place(self, subschemas: Iterable[Subschema]) -> Site:
         """The place at which some subschemas apply."""
@@ -122,7 +123,8 @@ class Site:
         """The members that are named, in the order of the schema."""
         if not self._compiler.ordered:
             return self._declared
-        names = [name for sub in self.subschemas for name in sub.named_at("properties")]
+        names = [*self._compiler.first] if self.subschemas else list[str]()
+        names += [name for sub in self.subschemas for name in sub.named_at("properties")]
         return tuple(dict.fromkeys((*names, *self._declared)))
 
     @cached_property

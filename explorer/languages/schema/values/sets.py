@@ -146,6 +146,7 @@ class ValueSets:
         once: OnceMode = "refused",
     ) -> None:  # fmt: skip
         self.ordered = options.property_order == "schema"
+        self.first = options.first
         self.every_set = False
         self.meter = meter
         self.options = options
