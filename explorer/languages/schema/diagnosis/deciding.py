@@ -531,7 +531,8 @@ class Deciding:
             below = list(keywords_inside(self.schema, pointer))
             plain = [each for each in below if not may_refuse(each)]
             tricky = [each for each in below if may_refuse(each)][:MOST_INSIDE]
-            for inner in self._one_of(plain, others, lifted.options, asked) or tricky:
+            outer = sorted(plain, key=lambda each: each.count("/"))[:MOST_TRIED]
+            for inner in self._one_of(plain, others, lifted.options, asked) or [*outer, *tricky]:
                 smaller = Lifted((*others, inner), lifted.options)
                 if self.passes(smaller, asked):
                     return self._smaller(self._fewest(smaller, asked), asked)
