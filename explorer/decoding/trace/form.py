@@ -14,19 +14,16 @@ occurs.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, TypeVar, cast
 
-import msgspec
 from msgspec import Meta, Raw, Struct
 
 from explorer.decoding.trace.records import ChosenBy
 from explorer.errors import DamagedFile
-from explorer.files import parse_json
 from explorer.tokens.words import NUM_FIXED_CLASSES
 from explorer.vocabulary.reading import MAX_IDS
 
@@ -223,22 +220,8 @@ def number(value: Any) -> Any:
 
 
 _SHOWN: Final = 40
-_MOST_VALUES: Final = 2**21
-"""The most values of a document in which the faulty value is looked up, which takes memory."""
-
+_SAVE_AGAIN: Final = "Save the trace again with this release, or take an undamaged copy."
 _AT: Final = re.compile(r"(.*?)(?: - at (?:`key` in )?`\$\.?(.*)`)?", re.DOTALL)
-_EXPECTED: Final = re.compile(r"Expected `(?P<kinds>[^`]*)`(?P<bounds>.*?)(, got `(?P<got>.*)`)?")
-_FIELD: Final = re.compile(r"Object (?P<what>contains|missing).* field `(?P<key>.*)`")
-_WORDS: Final[Mapping[str, str]] = {
-    "int": "a whole number",
-    "float": "a finite number",
-    "str": "a text",
-    "bool": "true or false",
-    "array": "a list",
-    "object": "an object",
-}
-_KINDS: Final = {"dict": "object", "list": "array", "NoneType": "null"}
-_UNKNOWN: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +229,6 @@ class Faults:
     """A factory for the errors of one document."""
 
     file: str
-    data: bytes
 
     def at(self, place: str, value: object, expected: str) -> DamagedFile:
         """The error for the value at a place.
@@ -254,12 +236,12 @@ class Faults:
         Args:
             place: The path from the top; empty for the whole document.
         """
-        shown = "" if value is _UNKNOWN else f"{value!r}, "
+        shown = f"{value!r}, "
         if len(shown) > _SHOWN:
             shown = f"{shown[: _SHOWN - 3]}…, "
         return DamagedFile(
             f"{self.file}: {place or 'the document'} is {shown}not {expected}.",
-            remedy="Save the trace again with this release, or take an undamaged copy.",
+            remedy=_SAVE_AGAIN,
             evidence={"file": self.file, "place": place},
         )
 
@@ -273,64 +255,11 @@ class Faults:
         fits = value is not None and low <= value <= high
         self.check(fits, place, value, f"a whole number from {low} to {high}")
 
-    def of_json(self) -> DamagedFile:
-        """The error for a document that is not JSON, with line and column."""
-        place, reason = "the document", "it is not JSON"
-        try:
-            parse_json(self.data)
-        except json.JSONDecodeError as error:
-            place, reason = f"line {error.lineno}, column {error.colno}", error.msg
-        except UnicodeDecodeError as error:
-            place, reason = f"byte {error.start}", "not UTF-8"
-        except ValueError as error:
-            reason = str(error)
+    def of_form(self, error: Exception) -> DamagedFile:
+        """The error for what is not JSON, or for a value of the wrong type or out of range."""
+        what, place = cast("re.Match[str]", _AT.fullmatch(str(error))).groups("")
         return DamagedFile(
-            f"{self.file}: {place}: {reason}.",
-            remedy="Save it again; it may have broken off.",
+            f"{self.file}: {place or 'the document'}: {what}.",
+            remedy=_SAVE_AGAIN,
             evidence={"file": self.file, "place": place},
         )
-
-    def of_form(self, error: msgspec.ValidationError) -> DamagedFile:
-        """The error for a value of the wrong type or out of range."""
-        what, place = cast("re.Match[str]", _AT.fullmatch(str(error))).groups("")
-        try:
-            top = parse_json(self.data, _MOST_VALUES)
-        except ValueError:
-            top = _UNKNOWN
-        expected = _EXPECTED.fullmatch(what)
-        before, unnamed, after = place.partition("[...]")
-        if unnamed:  # The message omits the key of an object with arbitrary keys.
-            entries = _value(top, before)
-            entries = cast("dict[str, object]", entries) if isinstance(entries, dict) else {}
-            kind = "object" if after or expected is None else expected["got"]
-            keys = [key for key, entry in entries.items() if _kind(entry) == kind]
-            place = ".".join([before, *keys[:1]]) + after
-        if expected:
-            kinds = [_WORDS.get(kind, kind) for kind in expected["kinds"].split(" | ")]
-            bounds = expected["bounds"].replace(">=", "from").replace("<=", "up to")
-            what = " or ".join(kinds) + bounds.replace("<", "below")
-        elif (field := _FIELD.fullmatch(what)) and field["what"] == "missing":
-            what = f"an object with a {field['key']!r}"
-        elif field:
-            place = f"{place}.{field['key']}".removeprefix(".")
-            what = "a key that is known here"
-        else:
-            what = f"what may stand there ({what})"
-        return self.at(place, _value(top, place), what)
-
-
-def _kind(value: object) -> str:
-    """The name of a JSON value's type in `msgspec`."""
-    name = type(value).__name__
-    return _KINDS.get(name, name)
-
-
-def _value(top: object, place: str) -> object:
-    """The value at a place of a document, if there is one."""
-    value: Any = top
-    for index, key in re.findall(r"\[(\d+)\]|([^.\[\]]+)", place):
-        try:
-            value = value[int(index) if index else key]
-        except (KeyError, IndexError, TypeError):
-            return _UNKNOWN
-    return value

@@ -82,14 +82,12 @@ def fields_of_json(data: bytes, file: str) -> dict[str, Any]:
             remedy="Save a shorter run, or take an undamaged copy.",
             evidence={"file": file, "place": "", "limit": MOST_BYTES},
         )
-    faults = Faults(file, data)
+    faults = Faults(file)
     try:
         _check_version(msgspec.json.decode(data, type=_Head), faults)
         form = msgspec.json.decode(data, type=TraceForm)
-    except msgspec.ValidationError as error:
-        raise faults.of_form(error) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise faults.of_json() from error
+        raise faults.of_form(error) from error
     fields = _TraceReader(form, faults).fields()
     # The form was right, so the document takes no more memory than the trace.
     content = checksum(cast("dict[str, object]", parse_json(data, MOST_VALUES)))
