@@ -308,9 +308,8 @@ class Difference:
     def is_new_character(self) -> bool:
         """Whether a class of Unicode, of which the engine has a newer version, decides."""
         text = self.written + self.data
-        return re.search(r"\\[dDwW]", self.request.text) is not None and (
-            re.search(rb"[\x80-\xff]{2,4}$", text) is not None
-        )
+        has_class = re.search(r'\\[dDwW]|"format"', self.request.text) is not None
+        return has_class and re.search(rb"[\xe0-\xf4][\x80-\xff]{1,3}$", text) is not None
 
     @property
     def is_not_text(self) -> bool:
@@ -361,7 +360,10 @@ KNOWN: dict[str, tuple[tuple[str, Any], ...]] = {
         ("bytes that are not UTF-8", lambda asked: asked.is_not_text),
         ("past the end of a root that calls itself", lambda asked: asked.is_taken),
     ),
-    "outlines": (("after a whole text", lambda asked: asked.past_a_text),),
+    "outlines": (
+        ("after a whole text", lambda asked: asked.past_a_text),
+        ("characters of a newer Unicode", lambda asked: asked.is_new_character),
+    ),
     "llguidance": (
         ("forced tokens", lambda asked: asked.is_forced),
         ("characters of a newer Unicode", lambda asked: asked.is_new_character),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from random import Random
 
@@ -130,7 +131,12 @@ def _lark(chance: Random) -> str:
         rules.append(f"{name}: {body}")
     if chance.random() < 0.4:
         rules[-1] += f' | "(" {names[-1]} ")"'
-    rules += [f"{name}: /{_pattern(chance, 2).replace('/', '.')}/" for name in terminals]
+    # llguidance does not come back where a terminal is only followed by itself, without end.
+    bounds = {"*": "{0,2}", "+": "{1,2}", "{2,}": "{2,3}"}
+    for name in terminals:
+        pattern = re.sub(r"(?<=[)\]}])([*+]|\{2,\})\??", lambda made: bounds[made[1]],
+                         _pattern(chance, 2))  # fmt: skip
+        rules.append(f"{name}: /{pattern}/")
     if chance.random() < 0.2:
         rules.append("%ignore / +/")
     return "\n".join(rules)
