@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from typing import Any, ClassVar, Final, Self
@@ -70,9 +70,7 @@ def pattern_tree(pattern: str, engine: str) -> Tree:
     tree = parse(pattern, _FLAGS.get(engine, 0))
     root = _as_read(tree.root, pattern, engine)
     asserts = any(isinstance(node, Assertion) for node in walk(root))
-    return Tree(
-        pattern, tree.flags, root, tree.group_names, tree.num_groups, asserts, tree.over_tokens
-    )
+    return replace(tree, root=root, has_assertions=asserts)
 
 
 def _as_read(node: Node, pattern: str, engine: str) -> Node:
@@ -131,15 +129,13 @@ class EnginePattern(Regex):
     @property
     def remarks(self) -> tuple[tuple[str, str], ...]:
         """The parts that the engine reads in its own way: an empty pointer and a sentence each."""
-        read = [node for node in walk(self.parsed.root) if not children(node)]
-        plain = [node for node in walk(parse(self.pattern).root) if not children(node)]
+        read, plain = walk(self.parsed.root), walk(parse(self.pattern).root)
         signs = {
-            self.pattern[one.start : one.end] for one, other in zip(read, plain, strict=True)
-            if one != other
+            self.pattern[one.start] for one, other in zip(read, plain, strict=True)
+            if one != other and not children(one)
         }  # fmt: skip
-        rules = facts(self.engine)["rules"]
-        names = ["." if sign == "." else "^" if sign in ("^", "$") else "\\" for sign in signs]
-        return tuple(("", rules[name]) for name in sorted(set(names)))
+        names = {{"$": "^", "[": "\\"}.get(sign, sign) for sign in signs}
+        return tuple(("", facts(self.engine)["rules"][name]) for name in sorted(names))
 
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:

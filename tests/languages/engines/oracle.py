@@ -335,13 +335,15 @@ class Difference:
 
     @property
     def is_bounded_number(self) -> bool:
-        """Whether it is in a number with bounds, whose zeros and minus are spelled otherwise."""
-        bounded = any(f'"{name}"' in self.request.text for name in ("minimum", "maximum")) or (
-            "exclusiveM" in self.request.text
-        )
-        number = re.search(rb"(-?[0-9.]+)[^0-9a-z.]*$", self.written + self.data)
-        zeros = number is not None and re.search(rb"^-0|\.[0-9]*0$|^[0-9]+\.?$|^-$", number[1])
-        return bounded and bool(zeros)
+        """Whether it is in a number with bounds, whose zeros and minus are spelled otherwise, and
+        which may not end where the digits of a bound go on."""
+        bounds = re.findall(r'(?:M|m)(?:in|ax)imum": (-?[0-9.]+)', self.request.text)
+        data = b"" if self.data == b"END" else self.data
+        number = re.search(r"(-?[0-9.]+)[^0-9a-z.]*$", (self.written + data).decode("latin-1"))
+        if number is None or not bounds:
+            return False
+        zeros = re.search(r"^-0|\.[0-9]*0$|^[0-9]+\.?$|^-$", number[1])
+        return zeros is not None or any(bound.startswith(number[1]) for bound in bounds)
 
 
 def _is_drawn(source: Any) -> bool:
