@@ -1,20 +1,41 @@
-"""An explanation as a user meets it: its words, its forms, its corner cases."""
+"""Explanations: quotes, long tokens, discovered places, character views."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import explorer
-from explorer.analysis.characters.display import show_text
+from explorer.alphabet import in_quotes
+from explorer.analysis import machine_traps
+from explorer.analysis.characters.display import show_character, show_text
+from explorer.analysis.characters.view import ROOM, Characters
 from explorer.analysis.explaining.explanation import Explanation, History, explain, explain_text
+from explorer.analysis.session import Session
+from explorer.analysis.verdict.background import SortedTokens, common_length
+from explorer.automata.machine import Dfa, Int32
+from explorer.automata.tree.charset import char_set
 from explorer.errors import ExplorerError
+from explorer.languages.constraint import regex
 from explorer.languages.regex.source import reading
+from explorer.tokens.machine import TokenMachine
+from explorer.tokens.walks.failing import run
+from explorer.tokens.walks.trie import trie_of
 from explorer.tokens.words import DEAD, FREE
+from explorer.vocabulary import Vocabulary
+from tests.evidence import few
+
+# An explanation as a user meets it: its words, its forms, its corner cases.
+
 
 TOKENS: list[bytes | None] = [
     "ä".encode(), "ö".encode(), b"\xc3", b"\xb6", b"a", b"ab", None, b"\xc3\xa4x", b"d", b"<b>",
@@ -249,3 +270,250 @@ def test_a_wider_class_is_written_as_a_person_would(leaf: str, more: str, wide: 
     for code in range(0x250):  # What was allowed stays so, and nothing else comes.
         as_before = re.fullmatch(leaf, chr(code))
         assert bool(re.fullmatch(wide, chr(code))) == bool(as_before or chr(code) in more)
+
+
+# Text in sentences: the characters themselves, in quotes, and one backslash for one.
+
+
+ESCAPE = re.compile(r"\\(n|r|t|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|['\"])")
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("\\", r"'\'"),
+        (r"C:\dir", r"'C:\dir'"),
+        (r"a\d+", r"'a\d+'"),
+        ("\n", r"'\n'"),
+        (r"\n", r"'\\n'"),
+        ("it's", '"it\'s"'),
+        ("\u202e", r"'\u202e'"),
+        ("ä␣日", "'ä␣日'"),
+        ("", "''"),
+    ],
+)
+def test_a_person_sees_the_character_itself(text: str, wanted: str) -> None:
+    assert in_quotes(text) == wanted
+    assert show_text(text.encode()) == wanted
+
+
+def test_a_backslash_is_one_wherever_it_is_said() -> None:
+    vocabulary = explorer.Vocabulary.from_bytes([b"\\", b'"', b"a"], eos_ids=[3])
+    dfa = explorer.compile(explorer.regex(r"\\*a"), vocabulary)
+    said = [show_character(0x5C), explorer.explain(dfa, dfa.start, 1).message]
+    said += [explorer.explain(dfa, dfa.step(dfa.start, 0) or 0, 1).message]
+    for words in (one.split(" Expected by ")[0] for one in said):
+        assert "\\" in words and "\\\\" not in words, words
+
+
+@given(st.text(), st.text())
+def test_different_texts_look_different(one: str, other: str) -> None:
+    assert (in_quotes(one) == in_quotes(other)) == (one == other)
+
+
+@given(st.text())
+def test_everything_has_ink_and_stands_on_one_line(text: str) -> None:
+    shown = in_quotes(text)
+    assert shown.isprintable()
+    assert shown[0] == shown[-1] in "'\""
+    # Python reads it as the text again, but for the single backslashes.
+    plain = "\\" not in text and not ESCAPE.search(text)
+    if plain and "'" not in text:
+        assert shown == repr(text)
+
+
+# Tokens of 210,000 bytes, of which some vocabularies have one: no question takes their square.
+
+
+LENGTH = 210_000
+
+
+def machine(*tokens: bytes, lazy: bool = False) -> TokenMachine:
+    vocabulary = explorer.Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)])
+    return explorer.compile(explorer.regex("a*b*"), vocabulary, lazy=lazy)
+
+
+class Counting(SortedTokens):
+    """Sorted tokens that count the bytes of the prefixes that are looked up."""
+
+    read = 0
+
+    def starting_with(self, prefix: bytes) -> Int32:
+        self.read += len(prefix)
+        return super().starting_with(prefix)
+
+
+def test_the_work_for_the_nearest_tokens_grows_with_the_length() -> None:
+    half = LENGTH // 2
+    tokens = (b"a", b"b", b"a" * LENGTH, b"ab" * half, bytes(range(256)))
+    counting = Counting(trie_of(explorer.Vocabulary.from_bytes(tokens, eos_ids=[5]), None))
+    for data in tokens:
+        assert counting.nearest(data, np.ones(5, np.bool_), np.zeros(5), 5)
+    assert 0 < counting.read < 20 * LENGTH
+
+
+@pytest.mark.parametrize("lazy", few([False, True], 1))
+def test_a_token_of_210_000_bytes_is_explained(lazy: bool) -> None:
+    half = LENGTH // 2
+    explained = machine(b"a", b"b", b"a" * LENGTH, b"ab" * half, bytes(range(256)), lazy=lazy)
+    for token, allowed in ((2, True), (3, False), (4, False)):
+        why = explain(explained, explained.start, token)
+        assert why.allowed is allowed
+        assert str(why) and why.to_dict()["nearest"]
+    # Both bytes are tokens, so whatever the machine reads can be written.
+    assert explain(explained, explained.start, 2).verdict.writable == b"ab"
+    assert explain(explained, explained.start, 3).verdict.writable == b"b"
+
+
+def test_the_nearest_tokens_are_those_of_every_prefix() -> None:
+    """Against all prefixes one by one, as the definition has it."""
+    texts = [bytes(t) for n in range(1, 4) for t in itertools.product(b"ab\xff", repeat=n)]
+    random = np.random.default_rng(0)
+    for _ in range(200):
+        some = [texts[k] for k in random.integers(0, len(texts), 8)]
+        tokens = SortedTokens(trie_of(explorer.Vocabulary.from_bytes(some, eos_ids=[8]), None))
+        allowed = random.random(8) < 0.6
+        rank = random.random(8)
+        for data in (b"", *texts):
+            near = sorted(
+                np.flatnonzero(allowed).tolist(),
+                key=lambda token: (-common_length(some[token], data), -rank[token]),
+            )
+            assert tokens.nearest(data, allowed, rank, 3) == tuple(near[:3])
+
+
+# Constraints without a closed form within their budget are explained, traced and trapped too.
+
+
+TOKENS_OF_DISCOVERED = [
+    b'"',
+    b"a",
+    b"ab",
+    b"abab",
+    b"\\",
+    b"n",
+    "é".encode(),
+    b"\xc3",
+    b"x",
+    b"12",
+    b"1",
+]
+VOCABULARY_OF_DISCOVERED = Vocabulary.from_bytes(
+    [*TOKENS_OF_DISCOVERED, None], eos_ids=[len(TOKENS_OF_DISCOVERED)]
+)
+SMALL = explorer.Budget(states=2000)
+
+LONG = r'"(?:[a-z]|\\n){3,4000}"[0-9]{2}'
+SHORT = r'"(?:[a-z]|\\n){3,14}"[0-9]{2}'
+"""The same with a bound that a table holds; after a few characters nothing tells them apart."""
+
+
+def test_it_is_explained_as_the_closed_form_is() -> None:
+    long = explorer.compile(explorer.regex(LONG), VOCABULARY_OF_DISCOVERED, SMALL)
+    short = explorer.compile(explorer.regex(SHORT), VOCABULARY_OF_DISCOVERED)
+    assert long.report.byte_machine == "discovered" and not isinstance(long.byte_machine, Dfa)
+    here, there = long.start, short.start
+    for token in (0, 2, 3, 0):
+        for asked in range(len(TOKENS_OF_DISCOVERED) + 1):
+            ours, theirs = explain(long, here, asked), explain(short, there, asked)
+            assert ours.allowed == theirs.allowed and ours.stage == theirs.stage
+            assert ours.expected == theirs.expected
+            texts = [
+                [place.text for part in found.parts for place in part.positions]
+                for found in (ours, theirs)
+            ]
+            assert texts[0] == [text.replace("{3,14}", "{3,4000}") for text in texts[1]]
+            assert ours.prose.replace("4000", "14") == theirs.prose
+        after, beside = long.step(here, token), short.step(there, token)
+        assert after is not None and beside is not None
+        here, there = after, beside
+
+
+def test_a_place_is_named_by_its_count() -> None:
+    """Only a run with the counts knows what may come after the fewest and before the most."""
+    long = explorer.regex("(?:ab){3,9000}c")
+    assert [p.text for p in explain_text(long, "ababx").parts[0].positions] == ["a"]
+    assert [p.text for p in explain_text(long, "abababx").parts[0].positions] == ["a", "c"]
+    assert [p.text for p in explain_text(long, "ab" * 9000 + "x").parts[0].positions] == ["c"]
+
+
+def test_a_session_runs_over_it_and_its_trace_reads_back(tmp_path: Path) -> None:
+    machine = explorer.compile(explorer.regex(LONG), VOCABULARY_OF_DISCOVERED, SMALL)
+    session = Session.from_ids(VOCABULARY_OF_DISCOVERED, machine, [0, 3, 1, 0, 9])
+    trace = session.trace
+    assert trace.text == '"ababa"12' and all(p.char_state >= 0 for p in trace.positions)
+    trace.save(tmp_path / "trace")
+    again = explorer.Trace.load(tmp_path / "trace")
+    assert [p.state for p in again.positions] == [p.state for p in trace.positions]
+    assert again.constraint is not None and again.constraint.source == machine.constraint.source
+    session.back()
+    assert session.trace.text == '"ababa"' and not session.explain(1).allowed
+    assert {trap.kind for trap in machine_traps(machine)} == {"visited_only"}
+
+
+def test_a_text_is_read_where_no_table_holds_the_language() -> None:
+    long = explorer.regex("(?:[ab]{0,5000}c){0,5000}")
+    assert long.accepts("ab" * 2500 + "c" + "ac") and not long.accepts("a" * 5001 + "c")
+    found = explain_text(long, "a" * 5001)
+    assert found.verdict.byte_offset == 5000 and found.verdict.expected == b"c"
+
+
+# The characters at a state are those that Python's `re` reads there, all of Unicode tried.
+
+
+EVERY = [chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code <= 0xDFFF]
+
+
+def read_by(pattern: str) -> list[int]:
+    """The code points of the characters that match, found one by one in all of Unicode."""
+    single = re.compile(pattern)
+    return [ord(c) for c in EVERY if single.fullmatch(c)]
+
+
+CLASSES = [
+    ".", r"\w", r"[^\W\d_]", r"\s", "[ä🙂a-c]", "[^ä🙂]", "[\u0800-\uffff]", "[😀-🙂𐀀]", "(?s:.)",
+    "[\u07ff-\u0801\U0010fffe]",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern", CLASSES)
+def test_a_class_is_seen_as_its_characters(pattern: str) -> None:
+    dfa = regex(f"(?:{pattern})x?").dfa
+    wanted = char_set((code, code) for code in read_by(pattern))
+    assert Characters(dfa).expected(dfa.start) is wanted
+
+
+@pytest.mark.parametrize("pattern", few(CLASSES, 5))
+def test_within_a_character_only_those_that_begin_so(pattern: str) -> None:
+    dfa = regex(f"(?:{pattern})x?").dfa
+    view = Characters(dfa)
+    wanted = set(read_by(pattern))
+    tried = 0
+    for tail in (
+        "ä".encode()[:1],
+        "中".encode()[:1],
+        "中".encode()[:2],
+        "🙂".encode()[:2],
+        b"\xf4",
+    ):
+        if run(dfa, dfa.start, tail)[-1] < 0:
+            continue
+        ranges = view.expected(dfa.start, tail).ranges
+        found = {code for low, high in ranges for code in range(low, high + 1)}
+        assert found == {code for code in wanted if chr(code).encode().startswith(tail)}
+        tried += 1
+    assert tried or pattern == r"\s"
+
+
+def test_a_view_that_takes_every_block_for_full_is_caught() -> None:
+    dfa = regex("[ä🙂]").dfa
+    view = Characters(dfa)
+    view._known[:] = 1
+    assert view.expected(dfa.start) is not Characters(dfa).expected(dfa.start)
+    assert np.any(Characters(dfa)._known == 0)
+
+
+def test_more_ranges_than_there_is_room_for_at_first() -> None:
+    codes = range(0x4E00, 0x4E00 + 3 * ROOM, 2)
+    dfa = regex(f"[{''.join(map(chr, codes))}]").dfa
+    assert Characters(dfa).expected(0) is char_set((code, code) for code in codes)

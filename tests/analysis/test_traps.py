@@ -1,10 +1,11 @@
-"""Every trap is found where it is set, and not beside it."""
+"""Traps, grouped and in loops."""
 
 from __future__ import annotations
 
 import json
 import time
-from typing import ClassVar
+from functools import cache
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -12,13 +13,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import explorer
-from explorer.analysis.traps import Trap, machine_traps, prompt_traps, session_traps
+from explorer import Session, Vocabulary
+from explorer.analysis.traps import (
+    Trap,
+    grouped_traps,
+    machine_traps,
+    prompt_traps,
+    run_loops,
+    session_traps,
+)
+from explorer.analysis.traps.loops import loop_at
 from explorer.analysis.traps.of_machine import _components
 from explorer.budget import Meter
+from explorer.decoding.models.embedded import EMBEDDED
 from explorer.errors import BudgetExceeded
 from explorer.tokens.lazy import LazyMachine
 from tests.analysis.table_model import Rule, TableModel
 from tests.evidence import calls_of, examples
+
+# Every trap is found where it is set, and not beside it.
+
 
 VOCABULARY = explorer.Vocabulary.from_bytes(
     [b" ", b"\n", b"x", b"{", b"}", b"1", b" x", b"\xc3", b"\xa4", "ö".encode()], eos_ids=[10]
@@ -250,3 +264,300 @@ def test_a_search_in_large_pieces_looks_at_its_clock() -> None:
     vocabulary = explorer.Vocabulary.from_bytes([b"a", b"z", b"az"], eos_ids=[3])
     machine = explorer.compile(explorer.regex("[a-z]{0,100000}"), vocabulary, lazy=True)
     assert calls_of(lambda: machine_traps(machine), Meter.check_time) > 2
+
+
+# Traps by what ends them: each remedy, once followed, ends the traps of its group.
+
+
+LETTERS = explorer.Vocabulary.from_bytes([bytes([k]) for k in range(128)], eos_ids=[128])
+
+
+def traps_of(constraint: explorer.Constraint) -> tuple[Trap, ...]:
+    """The grouped loops of a constraint."""
+    traps = grouped_traps(machine_traps(explorer.compile(constraint, LETTERS)))
+    return tuple(trap for trap in traps if trap.kind in ("endless", "whitespace_loop"))
+
+
+def closed(**properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object", "properties": properties, "required": list(properties),
+        "additionalProperties": False,
+    }  # fmt: skip
+
+
+TEXT: dict[str, Any] = {"type": "string"}
+BOUNDED: dict[str, Any] = {"type": "string", "maxLength": 3}
+
+
+@pytest.mark.parametrize(
+    ("schema", "keyword", "places", "mended"),
+    [
+        (closed(a=TEXT, b=TEXT), "maxLength", ("a", "b"), closed(a=BOUNDED, b=BOUNDED)),
+        (
+            closed(a=closed(b=TEXT), c=TEXT),
+            "maxLength",
+            ("a.b", "c"),
+            closed(a=closed(b=BOUNDED), c=BOUNDED),
+        ),
+        (
+            closed(a={"type": "array", "items": BOUNDED}),
+            "maxItems",
+            "a",
+            closed(a={"type": "array", "items": BOUNDED, "maxItems": 2}),
+        ),
+        (
+            closed(a={"type": "array", "items": closed(b=BOUNDED)}),
+            "maxItems",
+            "a",
+            closed(a={"type": "array", "items": closed(b=BOUNDED), "maxItems": 2}),
+        ),
+        (
+            closed(a={"type": "array", "items": TEXT}),
+            "maxItems",
+            "a",
+            closed(a={"type": "array", "items": BOUNDED, "maxItems": 2}),
+        ),
+        (
+            closed(a={"type": "object", "additionalProperties": {"type": "boolean"}}),
+            "maxProperties",
+            "a",
+            closed(a={"type": "object", "additionalProperties": False}),
+        ),
+    ],
+)
+def test_a_schema_is_told_its_keyword_and_the_keyword_ends_it(
+    schema: dict[str, Any], keyword: str, places: object, mended: dict[str, Any]
+) -> None:
+    (trap,) = traps_of(explorer.json_schema(json.dumps(schema)))
+    assert f'"{keyword}"' in trap.remedy
+    assert trap.evidence.get("places", trap.evidence["where"]) in (places, *places, tuple(places))  # type: ignore[misc]
+    assert traps_of(explorer.json_schema(json.dumps(mended))) == ()
+
+
+def test_digits_are_told_their_keywords_and_what_no_keyword_ends() -> None:
+    (trap,) = traps_of(explorer.json_schema(closed(a={"type": "number"}, b={"type": "number"})))
+    assert '"minimum"' in trap.remedy and "max_tokens" in trap.remedy
+    assert trap.evidence["places"] == ("a", "b")
+
+
+def test_white_space_is_one_trap() -> None:
+    (trap,) = traps_of(explorer.json_schema(closed(a={"type": "boolean"}), whitespace="flexible"))
+    assert 'whitespace="compact"' in trap.remedy and "This holds in" in trap.message
+    assert traps_of(explorer.json_schema(closed(a={"type": "boolean"}))) == ()
+
+
+def test_a_pattern_is_told_its_bounds_and_a_grammar_its_rules() -> None:
+    (trap,) = traps_of(explorer.regex("[a-z]+-[0-9]*"))
+    assert "{1,40}" in trap.remedy and trap.evidence["places"] == ("[a-z]", "[0-9]")
+    assert traps_of(explorer.regex("[a-z]{1,40}-[0-9]{0,40}")) == ()
+    (trap,) = traps_of(explorer.grammar('root ::= "-" num "." num\nnum ::= [0-9]+\n'))
+    assert "num" in trap.message or "root" in trap.message
+
+
+def test_a_group_of_one_is_that_trap_and_a_group_holds_all_states() -> None:
+    machine = explorer.compile(explorer.json_schema(closed(a=TEXT, b=TEXT)), LETTERS)
+    traps = machine_traps(machine)
+    assert len(traps) == 2 and grouped_traps(traps[:1]) == traps[:1]
+    (both,) = grouped_traps(traps)
+    states = [set(trap.evidence["states"]) for trap in traps]  # type: ignore[call-overload]
+    assert set(both.evidence["states"]) == states[0] | states[1]  # type: ignore[call-overload]
+    assert both.evidence["traps"] == 2
+    # What stands at a position of a run is never put with what stands at another.
+    apart = [Trap("greedy_trap", "m", "r", position=k) for k in (0, 3)]
+    assert grouped_traps(apart) == tuple(apart)
+
+
+@pytest.mark.parametrize(
+    ("text", "inside", "answer"),
+    [
+        (b'{"a":"', (b"x",), ("string", "a")),
+        (b'{"a":{"b":"', (b"x",), ("string", "a.b")),
+        (b'{"a":["', (b"x", b'"'), ("array", "a")),
+        (b'[{"a":"', (b"x", b'"', b'"}'), ("array", "")),
+        (b'{"a":[{', (), ("array", "a")),
+        (b'{"a":1', (b"1",), ("number", "a")),
+        (b'{"a":1.5E+', (b"1",), ("number", "a")),
+        (b"[1", (b"1", b","), ("array", "")),
+        (b'{"a":{"', (b"x", b'"'), ("object", "a")),
+        (b"abc", (b"d",), ("repeat", "")),
+    ],
+)
+def test_the_part_that_goes_round(
+    text: bytes, inside: tuple[bytes, ...], answer: tuple[str, str]
+) -> None:
+    assert loop_at(text, lambda more: more in inside) == answer
+
+
+# The loop in which a run stopped: where it began, what it is, and that the setting ends it.
+
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "n": {"type": "number"},
+        "tags": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["name", "n", "tags"],
+    "additionalProperties": False,
+}
+
+
+@cache
+def vocabulary() -> Vocabulary:
+    return Vocabulary.from_file(EMBEDDED["tiny"])
+
+
+def read(constraint: explorer.Constraint, text: str, *, lazy: bool = False) -> Session:
+    machine = explorer.compile(constraint, vocabulary(), lazy=lazy)
+    session = Session.from_ids(vocabulary(), machine, vocabulary().encode(text) or ())
+    assert session.text == text, session.rejection
+    return session
+
+
+def loops(session: Session) -> list[Trap]:
+    return list(run_loops(session.machine, session.ids, states(session)))
+
+
+def states(session: Session) -> list[int]:
+    return [position.state for position in session.trace.positions]
+
+
+def schema(**changes: Any) -> explorer.Constraint:
+    properties = {**SCHEMA["properties"], **changes}
+    return explorer.json_schema({**SCHEMA, "properties": properties}, whitespace="flexible")
+
+
+CASES = [
+    ('{"name": "Ada",', " " * 200, "space", 15),
+    ('{"name": "Ada",', "\n\t " * 20, "space", 15),
+    ('{"name": "Ada", "n": 0.', "3" * 60, "number", 23),
+    ('{"name": ', '"' + "la la " * 40, "string", 9),
+    ('{"name": ', '"Ada' + " " * 200, "string", 9),
+    ('{"name": "Ada", "n": 1, "tags": ', '["a"' + ', "b"' * 60, "array", 32),
+]
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize(("before", "loop", "what", "begin"), CASES)
+def test_a_loop_is_named_where_it_began(
+    before: str, loop: str, what: str, begin: int, lazy: bool
+) -> None:
+    session = read(schema(), before + loop, lazy=lazy)
+    (trap,) = loops(session)
+    assert (trap.evidence["what"], trap.evidence["byte"]) == (what, begin)
+    assert trap.evidence["bytes"] == len(before + loop) - begin
+    assert trap.position is not None
+    offset = len(session.trace.positions[trap.position].data)
+    after = len(session.trace.positions[trap.position + 1].data)
+    assert offset <= begin < after, "the token that holds the first byte of the loop"
+    assert f"From byte {begin} on" in trap.message and repr(before[-8:])[1:-1] in trap.message
+    assert session.traps()[0] == trap, "the first trap is where this run was"
+
+
+@pytest.mark.parametrize(
+    ("before", "loop", "changes", "needle"),
+    [
+        ('{"name": ', '"' + "la" * 90, {"name": {"type": "string", "maxLength": 400}}, "maxLength"),
+        ('{"name": "A", "n": 1, "tags": ', '["a"' + ', "b"' * 60,
+         {"tags": {"type": "array", "items": {"type": "string"}, "maxItems": 90}}, "maxItems"),
+    ],
+)  # fmt: skip
+def test_the_setting_that_is_named_ends_the_loop(
+    before: str, loop: str, changes: dict[str, Any], needle: str
+) -> None:
+    (trap,) = loops(read(schema(), before + loop))
+    assert needle in trap.remedy
+    assert loops(read(schema(**changes), before + loop)) == []
+
+
+def test_a_number_with_bounds_ends_by_itself() -> None:
+    text = '{"name": "A", "n": ' + "1" * 40
+    (trap,) = loops(read(schema(), text))
+    assert '"minimum"' in trap.remedy and '"integer"' not in trap.remedy
+    bounded = schema(n={"type": "integer", "minimum": 0, "maximum": 99})
+    assert not bounded.accepts(text + ', "tags": []}')
+    assert bounded.accepts('{"name": "A", "n": 11, "tags": []}')
+
+
+@pytest.mark.parametrize("bounds", [{}, {"minimum": 0, "maximum": 1}, {"multipleOf": 0.01}])
+def test_no_keyword_is_promised_for_the_digits_after_a_point(bounds: dict[str, Any]) -> None:
+    text = '{"name": "A", "n": 0.' + "0" * 60
+    (trap,) = loops(read(schema(n={"type": "number", **bounds}), text))
+    assert "No keyword ends the digits" in trap.remedy and "max_tokens" in trap.remedy
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "begin"),
+    [
+        ("(ab)+c", "ab" * 150, 0),
+        ("x(ab)+c", "x" + "ab" * 150, 1),
+        ("xyab(ab)+c", "xy" + "ab" * 150, 4),
+        ("a+c", "a" * 150, 0),
+        ("[ab]+c", "b" + "a" * 3 + "ba" * 100, 0),
+        ("(abc|abd)+e", "abdabc" * 50, 0),
+        ("b(ab)*c", "b" + "ab" * 100, 0),
+        ("y{3}(ab)+c", "yyy" + "ab" * 100, 3),
+    ],
+)
+def test_the_first_time_round_is_of_the_loop(pattern: str, text: str, begin: int) -> None:
+    (trap,) = loops(read(explorer.regex(pattern), text))
+    assert trap.evidence["byte"] == begin and f"From byte {begin} on" in trap.message
+    assert ("after" in trap.message) == (begin > 0)
+
+
+def test_the_remedy_for_white_space_is_true_of_any_pattern() -> None:
+    text = "hello" + " " * 50
+    (trap,) = loops(read(explorer.regex("(?s).*"), text))
+    assert "\\s" not in trap.remedy
+    assert loops(read(explorer.regex("(?s).{0,200}"), text)) == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "what"),
+    [
+        (r"\{\s*1\}", "{" + " " * 40, "space"),
+        ("[0-9]+x", "1" * 40, "number"),
+        ("(ab)+c", "ab" * 100, "repeat"),
+        (r"\{ {0,60}1\}", "{" + " " * 40, None),
+        ("(ab){1,200}c", "ab" * 100, None),
+        ("[0-9]{1,90}x", "1" * 40, None),
+        (r"\{\s*1\}", "{" + " " * 8, None),
+        ("(ab)+c", "ab" * 100 + "c", None),
+    ],
+)
+def test_a_loop_of_a_pattern_is_one_that_nothing_counts(
+    pattern: str, text: str, what: str | None
+) -> None:
+    found = loops(read(explorer.regex(pattern), text))
+    assert [trap.evidence["what"] for trap in found] == ([] if what is None else [what])
+    assert all("{" in trap.remedy for trap in found), "the bound of a pattern"
+
+
+def test_a_text_that_has_ended_is_in_no_loop() -> None:
+    text = "1" * 40
+    session = read(explorer.regex("[0-9]+"), text)
+    (trap,) = loops(session)
+    assert trap.evidence["may_end"] and "may also end" in trap.message
+    session.step(token=vocabulary().eos_ids[0]) if session.lm else None
+    ended = Session.from_ids(
+        vocabulary(), explorer.regex("[0-9]+"), [*session.ids, vocabulary().eos_ids[0]]
+    )
+    assert ended.finished and loops(ended) == []
+
+
+def test_items_that_are_objects_are_an_array_that_goes_on() -> None:
+    constraint = explorer.json_schema(
+        {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "integer"}},
+                                    "required": ["a"], "additionalProperties": False}},
+        whitespace="flexible",
+    )  # fmt: skip
+    (trap,) = loops(read(constraint, "[" + '{"a": 1}, ' * 30 + '{"a"'))
+    assert (trap.evidence["what"], trap.evidence["byte"]) == ("array", 0)
+    assert "31 items" in trap.message
+
+
+def test_a_grammar_and_members_without_end() -> None:
+    rule = 'root ::= "{" pair ("," pair)* "}"\npair ::= "\\"" [a-z]+ "\\":" [0-9]'
+    found = loops(read(explorer.grammar(rule), "{" + '"a":1,' * 40))
+    assert [trap.evidence["what"] for trap in found] == ["object"]

@@ -1,11 +1,15 @@
-"""Batched generation: texts match, batches are their rows, budgets are kept, faults raise."""
+"""Generation of whole texts, long runs, arguments, and machines without a table."""
 
 from __future__ import annotations
 
 import random
 import re
+import tracemalloc
+from collections import Counter
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -13,11 +17,19 @@ import explorer
 from explorer.analysis.session import Session
 from explorer.decoding.batches.generate import Generation, generate
 from explorer.decoding.models.model import Reading
-from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.sampling.sampler import Sampler, draw, row_parts
+from explorer.decoding.stepping.tree import StepNode
+from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
 from explorer.tokens.lazy import Free
-from tests.decoding.models import HashModel, hash_model, language_model
+from explorer.vocabulary import Vocabulary
+from tests.decoding.models import HashModel, hash_model, language_model, tokenizer
 from tests.decoding.patterns import random_pattern
+from tests.decoding.untabled import Untabled
+from tests.evidence import calls_of
+
+# Batched generation: texts match, batches are their rows, budgets are kept, faults raise.
+
 
 SAMPLERS = [
     Sampler(0.0),
@@ -213,3 +225,163 @@ def test_every_kind_of_machine_decodes() -> None:
         )
     with pytest.raises(ExplorerError, match="masking_budget=False"):
         generate(model, ["x"], lazy, max_tokens=30, masking_budget=True)
+
+
+# Numbers as users give them, and a model's context as a limit of every path.
+
+
+CAPITALS = explorer.regex(" (Paris|Rome)")
+PROMPT = "The capital of France is"
+
+
+def test_numpys_numbers_are_numbers(tmp_path: Path) -> None:
+    lm = explorer.load_model("tiny")
+    sampler = explorer.Sampler(np.float32(0.5), top_k=np.int64(3))  # type: ignore[arg-type]
+    numbers: Any = {"seed": np.int64(3), "max_tokens": np.int64(4)}
+    session = explorer.Session(lm, CAPITALS, PROMPT, sampler=sampler, **numbers)
+    session.run()
+    session.trace.save(tmp_path / "trace.json")
+    assert explorer.Trace.load(tmp_path / "trace.json").text == session.text
+
+
+def test_a_full_context_loses_nothing(tmp_path: Path) -> None:
+    session = explorer.Session(
+        explorer.load_model("tiny"), explorer.regex("[0-9]{300,}"), "x " * 240
+    )
+    with pytest.raises(explorer.errors.ContextFull, match="reads at most 256"):
+        session.run()
+    trace = session.trace
+    assert len(trace.steps) == session.index > 0 and trace.positions[-1].distribution is None
+    assert trace.positions[-2].distribution is not None
+    trace.save(tmp_path / "trace.json")
+    assert explorer.Trace.load(tmp_path / "trace.json").text == session.text
+    with pytest.raises(explorer.errors.ContextFull):
+        session.step()
+    session.back(2)
+    session.step(token=session.trace.steps[-1].token)
+
+
+def test_a_model_may_be_named_and_a_constraint_left_out() -> None:
+    lm, prompt = explorer.load_model("tiny"), "The capital of France is"
+    assert explorer.Session("tiny", explorer.regex("[0-9]{4}"), prompt).lm is lm
+    assert explorer.select("tiny", prompt, [" Paris", " Rome"]).best == " Paris"
+    assert explorer.generate("tiny", prompt, max_tokens=3) == explorer.generate(
+        lm, [prompt], [None], max_tokens=3
+    )
+    with pytest.raises(ExplorerError, match="There is no model 'tinny'"):
+        explorer.Session("tinny", None)
+
+
+# Runs of 100,000 tokens: a step of a long run costs what a step of a short one costs.
+
+
+VOCABULARY = explorer.Vocabulary.from_bytes([b"a", b"b", b"ab", b"c"], eos_ids=[4])
+
+
+class Constant:
+    """A model that gives the same logits after any ids, and counts how often it is asked."""
+
+    name = "constant"
+    vocabulary = VOCABULARY
+
+    def __init__(self) -> None:
+        self.asked: Counter[tuple[int, ...]] = Counter()
+
+    def encode_prompt(self, prompt: object) -> tuple[int, ...]:
+        return (3, 3)
+
+    def read(self, tokens: Any) -> Reading:
+        self.asked[tuple(tokens)] += 1
+        return Reading(torch.tensor([0.1, 0.4, 0.2, 0.3, -5.0]))
+
+
+def test_a_step_does_not_walk_the_line() -> None:
+    """The number of times that a whole path is walked does not grow with its length."""
+    session = explorer.Session(Constant(), explorer.regex("[abc]*"))
+    assert calls_of(lambda: [session.step(token=k % 4) for k in range(200)], StepNode.line) <= 2
+
+
+def test_a_line_that_was_copied_is_not_changed_by_going_on() -> None:
+    session = explorer.Session.from_ids(VOCABULARY, None, [0, 1, 2])
+    other = session.copy()
+    before = session.trace
+    session.step(token=3)
+    assert (other.ids, before.ids, session.ids) == ((0, 1, 2), (0, 1, 2), (0, 1, 2, 3))
+
+
+def bytes_per_token(count: int) -> float:
+    """The memory of a run from elsewhere with its trace, for each token."""
+    machine = explorer.compile(explorer.regex("[abc]*"), VOCABULARY)
+    tracemalloc.start()
+    try:
+        session = explorer.Session.from_ids(VOCABULARY, machine, [k % 4 for k in range(count)])
+        assert len(session.trace.steps) == count
+        return tracemalloc.get_traced_memory()[0] / count
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_is_linear_in_the_length() -> None:
+    bytes_per_token(100)
+    short, long = bytes_per_token(1_000), bytes_per_token(4_000)
+    assert long < 1.25 * short and long < 2_500
+
+
+@pytest.mark.long
+def test_a_run_of_100_000_tokens() -> None:
+    assert bytes_per_token(100_000) < 2_500
+
+
+def test_many_rows_are_drawn_as_they_are_alone() -> None:
+    """Rows are worked on in parts; each must get what it gets by itself."""
+    rows = torch.randn(700, 3_000, generator=torch.Generator().manual_seed(2)).log_softmax(-1)
+    rows[5] = -torch.inf
+    numbers = torch.linspace(0, 0.999, 700)
+    parts = row_parts(rows)
+    assert len(parts) > 1 and sum(len(rows[part]) for part in parts) == 700
+    alone = [int(draw(row, number)) for row, number in zip(rows, numbers, strict=True)]
+    assert draw(rows, numbers).tolist() == alone and alone[5] == -1
+
+
+# Sessions and traces of a machine that is only a `TokenMachine` equal those of the table.
+
+
+LOOSE = Sampler(1.0)
+
+
+def byte_model() -> HashModel:
+    """A model whose vocabulary can write every text."""
+    return HashModel(Vocabulary.from_tokenizer(tokenizer()))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_traces_say_the_same_as_those_of_the_table(seed: int, tmp_path: Path) -> None:
+    model = byte_model()
+    draw = random.Random(seed)
+    constraint = explorer.regex(random_pattern(draw))
+    dfa = explorer.compile(constraint, model.vocabulary)
+    ours = Session(model, Untabled(dfa), "hi", sampler=LOOSE, seed=seed).run(30)
+    theirs = Session(model, dfa, "hi", sampler=LOOSE, seed=seed).run(30)
+    assert ours.ids == theirs.ids and ours.positions == theirs.positions
+    ours.save(tmp_path / "trace.json")
+    for trace in (ours, Trace.load(tmp_path / "trace.json")):
+        assert trace == ours
+        for k in range(len(ours.positions)):
+            assert (trace.allowed(k) == theirs.allowed(k)).all()
+            assert (trace.row(k)[trace.token_class] == theirs.allowed(k)).all()
+
+
+def test_going_back_leaves_no_trace_in_the_classes() -> None:
+    model = byte_model()
+    dfa = explorer.compile(explorer.regex("[a-z]+(, ([0-9]+|yes|é))*"), model.vocabulary)
+    straight = Session(model, Untabled(dfa), sampler=LOOSE, seed=3)
+    around = Session(model, Untabled(dfa), sampler=LOOSE, seed=3)
+    fork = around.fork(seed=9)
+    fork.run(12)
+    for k in (2, 5, 1, 7, 8):
+        for made in (straight, around):
+            made.jump(0)
+            made.run(k)
+        assert fork.trace.masks is not None
+        around.trace  # noqa: B018 - Whatever was asked before must not matter.
+        assert around.trace == straight.trace

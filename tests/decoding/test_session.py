@@ -1,7 +1,8 @@
-"""A session goes everywhere and always comes to the same place."""
+"""Sessions: steps, edits, threads, prompts, prefilled answers."""
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -9,18 +10,27 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from tokenizers import Tokenizer
+from transformers import PreTrainedTokenizerFast
 
 import explorer
+from explorer import choice, generate, json_schema, literal, phase, regex
 from explorer.analysis.session import Session
+from explorer.decoding.models.huggingface import HuggingFaceModel
 from explorer.decoding.sampling.sampler import Sampler, uniform
 from explorer.decoding.stepping.walk import LONGEST_RUN
-from explorer.errors import ExplorerError
+from explorer.decoding.trace.recording import Rejection
+from explorer.decoding.trace.records import Step
+from explorer.errors import ConstraintError, ExplorerError
 from explorer.tokens.lazy import Free
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.words import DONE
-from tests.decoding.models import hash_model, language_model
+from tests.decoding.models import hash_model, language_model, tokenizer
 from tests.decoding.sessions import LOOSE, PATTERN, Endless, session
 from tests.evidence import few
+
+# A session goes everywhere and always comes to the same place.
+
 
 SAMPLERS = [Sampler(0.0), Sampler(1.0), Sampler(0.7, top_k=5), Sampler(1.3, top_p=0.9, min_p=0.01)]
 
@@ -252,3 +262,289 @@ def test_forks_with_other_seeds_keep_their_own_numbers() -> None:
         fork = made.fork(seed)
         for step in fork.run(2).steps:
             assert step.uniform == uniform(seed, 0, step.index)
+
+
+# --- editing ----------------------------------------------------------------------------------
+
+
+def test_editing_the_constraint_keeps_the_longest_prefix() -> None:
+    made = Session(hash_model(), explorer.regex("foofood, yes"), sampler=LOOSE, seed=3)
+    for text in ("foo", "f", "oo", "d", ", ", "yes"):
+        made.step(token=text)
+    before = made.trace
+    fork = made.edit(constraint=explorer.regex("(foo)+, (yes|no)"))
+    assert made.text == "foofoo" and made.ids == (2, 0, 1)
+    assert [step.chosen_by for step in made.trace.steps] == ["kept"] * 3
+    assert fork.trace == before and made.forks == (fork,)
+    assert explorer.regex("(foo)+, (yes|no)").accepts(made.run().text)
+    # Only the constraint has changed, so the model was not asked again about what was kept.
+    assert made.trace.positions[2].distribution is not None
+
+
+def test_editing_the_prompt_keeps_all_and_asks_the_model_again() -> None:
+    made = session()
+    made.run(3)
+    old = made.trace
+    made.edit(prompt="ho")
+    assert made.ids == old.ids
+    assert made.trace.prompt == "ho"
+    assert made.trace.positions[0].distribution != old.positions[0].distribution
+    fresh = Session(hash_model(), PATTERN, "ho", sampler=LOOSE, seed=5)
+    for token in old.ids:
+        fresh.step(token=token)
+    assert fresh.trace.positions == made.trace.positions
+    assert made.run(5).ids == fresh.run(5).ids
+
+
+def test_a_copy_looks_around_and_nothing_moves() -> None:
+    made = session(max_tokens=6)
+    made.run(3)
+    made.jump(1)
+    before = (made.trace, made.generation, made.length, made.forks)
+    ahead = made.copy()
+    assert (ahead.index, ahead.length, ahead.trace) == (1, 3, made.trace)
+    ahead.jump(3)
+    assert ahead.ids[:1] == made.ids and len(ahead.ids) == 3
+    assert (made.trace, made.generation, made.length, made.forks) == before
+    ahead.jump(0)
+    ahead.run(1)
+    made.forward(2)
+    assert made.ids == session(max_tokens=6).run(3).ids
+
+
+def test_an_edit_that_fails_changes_nothing() -> None:
+    made = session(max_tokens=6)
+    made.run(2)
+    before, generation = made.trace, made.generation
+    with pytest.raises(ExplorerError):
+        made.edit(constraint=explorer.literal("foofoofoofoofoofoofoofood"))
+    with pytest.raises(ConstraintError):
+        made.edit(constraint="x")  # type: ignore[arg-type]
+    assert (made.trace, made.generation, made.forks) == (before, generation, ())
+
+
+# --- a run from elsewhere ---------------------------------------------------------------------
+
+
+def test_a_run_from_elsewhere_is_held_against_the_constraint() -> None:
+    model = hash_model()
+    live = Session(model, PATTERN, "hi", sampler=LOOSE, seed=1).run(30)
+    known = [step.log_prob_model for step in live.steps]
+    made = Session.from_ids(model.vocabulary, PATTERN, live.ids, known, "hi")
+    assert made.text == live.text and made.finished and made.rejection is None
+    trace = made.trace
+    assert trace.model is None and trace.prompt == "hi"
+    assert trace.positions[-1].log_prob_model == live.positions[-1].log_prob_model
+    assert trace.positions[-1].log_prob_constrained is None
+    assert [p.state for p in trace.positions] == [p.state for p in live.positions]
+    assert [p.num_allowed for p in trace.positions] == [p.num_allowed for p in live.positions]
+    assert all(p.distribution is None for p in trace.positions)
+
+
+def test_the_first_rejected_id_is_a_finding() -> None:
+    vocabulary = hash_model().vocabulary
+    made = Session.from_ids(vocabulary, PATTERN, [2, 0, 7, 1, 23])
+    assert made.rejection == Rejection(2, 7, made.state)
+    assert made.trace.rejection == made.rejection and made.trace.unread == (1, 23)
+    assert "rejected: token 2 is 7 'yes'" in made.trace.summary()
+    for wrong in (-1, 2**63 - 1, len(vocabulary)):
+        assert Session.from_ids(vocabulary, PATTERN, [2, wrong]).rejection is not None
+    # One may go on by hand from there, and then nothing is rejected any more.
+    made.step(token="oo")
+    assert made.rejection is None and made.text == "foofoo"
+    with pytest.raises(ExplorerError, match="no model"):
+        made.step()
+    with pytest.raises(ExplorerError, match="no model"):
+        made.logits()
+
+
+def test_another_constraint_reads_the_rejected_ids_again() -> None:
+    made = Session.from_ids(hash_model().vocabulary, PATTERN, [2, 0, 7, 23], [-1, -2, -3, -4])
+    made.edit(constraint=explorer.regex("foofyes"))
+    assert made.finished and made.rejection is None
+    assert made.trace.positions[-1].log_prob_model == -10
+
+
+def test_padding_after_the_end_is_left_out() -> None:
+    vocabulary = hash_model().vocabulary
+    assert Session.from_ids(vocabulary, PATTERN, [8, 23, 23, 23]).rejection is None
+    assert Session.from_ids(vocabulary, PATTERN, [8, 23, 8]).rejection is not None
+
+
+# Threads share a session, and leave it whole.
+
+
+def in_threads(work: Any, count: int = 8) -> None:
+    """Run it in threads at once and raise what any of them raised."""
+    faults: list[BaseException] = []
+    start = threading.Barrier(count)
+
+    def body(k: int) -> None:
+        try:
+            start.wait()
+            work(k)
+        except BaseException as fault:
+            faults.append(fault)
+
+    threads = [threading.Thread(target=body, args=(k,)) for k in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if faults:
+        raise faults[0]
+
+
+def test_eight_threads_share_a_real_model() -> None:
+    model = language_model("llama")
+    alone = [Session(model, None, "yes", sampler=LOOSE, seed=k).run(12).ids for k in range(8)]
+    found: dict[int, tuple[int, ...]] = {}
+
+    def work(k: int) -> None:
+        found[k] = Session(model, None, "yes", sampler=LOOSE, seed=k).run(12).ids
+
+    in_threads(work)
+    assert [found[k] for k in range(8)] == alone
+
+
+def test_of_many_requests_for_one_sight_one_is_served() -> None:
+    made = session()
+    seen = made.generation
+    served: list[Step] = []
+
+    def work(_: int) -> None:
+        with made.request(seen) as fresh:
+            if fresh:
+                served.append(made.step())
+
+    in_threads(work)
+    assert len(served) == made.index == 1
+
+
+def test_a_run_stops_when_another_thread_moves_the_cursor() -> None:
+    made = Session(Endless(hash_model().vocabulary), None, sampler=LOOSE)
+    moved = threading.Event()
+    waiting = threading.Event()
+
+    def until(step: Step) -> bool:
+        if step.index == 4:
+            waiting.set()
+            moved.wait(10)
+        return False
+
+    runner = threading.Thread(target=lambda: made.run(100, until=until))
+    runner.start()
+    assert waiting.wait(10)
+    made.jump(1)
+    moved.set()
+    runner.join(10)
+    assert not runner.is_alive()
+    assert (made.index, made.length) == (1, 5)
+
+
+# Messages as ids: chat templates, tools, and templates that raise or try to get out.
+
+
+HELLO = [{"role": "user", "content": "yes"}]
+TOOL = {"type": "function", "function": {"name": "now", "parameters": {"properties": {}}}}
+
+
+def with_template(template: Any) -> HuggingFaceModel:
+    own = PreTrainedTokenizerFast(
+        tokenizer_object=Tokenizer.from_str(tokenizer().backend_tokenizer.to_str()),
+        bos_token="<s>",
+        eos_token="</s>",
+    )
+    own.chat_template = template
+    return HuggingFaceModel(language_model("llama").model, own, "other")
+
+
+def test_a_prompt_is_what_a_session_reads_of_messages() -> None:
+    lm = language_model("llama")
+    ids = lm.prompt(HELLO)
+    assert ids == lm.encode_prompt(HELLO)
+    without = lm.prompt(HELLO, add_generation_prompt=False)
+    assert lm.tokenizer.decode(without) == "<s>[user]yes\n"
+    of_ids, of_messages = (
+        Session(lm, explorer.regex("no"), prompt).run() for prompt in (ids, HELLO)
+    )
+    assert of_ids.prompt_ids == of_messages.prompt_ids == ids and of_ids.ids == of_messages.ids
+    assert of_ids.prompt == "<s>[user]yes\n[assistant]"
+    assert Session(lm, None, of_ids.prompt).trace.prompt_ids == ids
+    session = Session(lm, explorer.regex("no"), "other")
+    session.edit(prompt=ids)
+    assert session.trace.prompt_ids == ids
+
+
+def test_ids_are_a_prompt_of_a_batch_too() -> None:
+    lm = language_model("llama")
+    ids = lm.prompt(HELLO)
+    (alone,) = explorer.generate(lm, ids, explorer.regex("[a-z]{3}"))
+    both = explorer.generate(lm, [ids, HELLO], explorer.regex("[a-z]{3}"))
+    assert [one.text for one in both] == [alone.text] * 2
+    assert explorer.probability(lm, ids, [5]) == explorer.probability(lm, HELLO, [5])
+
+
+def test_tools_and_names_of_templates() -> None:
+    lm = with_template(
+        {"default": "<s>{{ tools | length if tools else 0 }}", "other": "<s>{{ messages[0].role }}"}
+    )
+    text = lm.tokenizer.decode
+    assert text(lm.prompt(HELLO, tools=[TOOL, TOOL])) == "<s>2"
+    assert text(lm.prompt(HELLO)) == text(lm.prompt(HELLO, tools=[])) == "<s>0"
+    assert text(lm.prompt(HELLO, template="other")) == "<s>user"
+    with pytest.raises(ExplorerError, match="This tokenizer has 'default', 'other'"):
+        lm.prompt(HELLO, template="third")
+    with pytest.raises(ExplorerError, match="has only one, without a name"):
+        language_model("llama").prompt(HELLO, template="{{ messages }}")
+
+
+# A text that is forced goes in at once, in the tokenizer's own tokens.
+
+
+LM = explorer.load_model("tiny")
+SCHEMA = json_schema(
+    {"type": "object", "properties": {"temperature": {"enum": [1, 2]}, "city": {"enum": ["a"]}},
+     "required": ["temperature", "city"], "additionalProperties": False},
+)  # fmt: skip
+CASES = {
+    "literal and choice": literal("The capital of France is ") + choice("Paris", "London"),
+    "schema": SCHEMA,
+    "phases": phase("call", SCHEMA, begin="<tool_call>", end="</tool_call>"),
+    "no forced text": regex("[a-z ]{3,9}"),
+    "beyond ASCII": literal("Ünï ") + choice("ö", "ä"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_forced_tokens_are_the_tokenizers_own(case: str) -> None:
+    constraint = CASES[case]
+    session = Session(LM, constraint, "A text: ", forced="prefill")
+    trace = session.run()
+    assert trace.finished and constraint.accepts(LM.vocabulary.written(trace.ids[:-1]))
+    prefilled = [step for step in trace.steps if step.chosen_by == "prefilled"]
+    assert bool(prefilled) == (case != "no forced text"), trace.summary()
+    for first in prefilled[:1]:
+        ids = LM.vocabulary.encode(trace.text)
+        assert first.index > 0 or (ids is not None and first.token == next(iter(ids)))
+    # A step is one that the mask allows, with the model's own probability.
+    for step in prefilled:
+        assert step.before.num_allowed >= 1 and step.log_prob_model is not None
+    assert ("prefilled" in trace.summary()) == bool(prefilled)
+    whole = generate(LM, ["A text: "], constraint, forced="prefill", max_tokens=80)[0]
+    assert whole.tokens == trace.ids, (whole.text, trace.text)
+
+
+def test_one_pass_reads_the_whole_run() -> None:
+    trace = Session(LM, CASES["literal and choice"], "A text: ", forced="prefill").run()
+    notes = {
+        step.before.distribution.note
+        for step in trace.steps
+        if step.before.distribution is not None
+    }
+    assert any("prefilled tokens" in note for note in notes), notes
+
+
+def test_a_budget_is_kept() -> None:
+    text = generate(LM, ["A text: "], SCHEMA, forced="prefill", max_tokens=40)[0]
+    assert SCHEMA.accepts(text.text)

@@ -1,4 +1,4 @@
-"""Logs of four servers: their runs as sessions, and the first token that would have been masked."""
+"""Verdicts on logs: seams, calls and stops."""
 
 from __future__ import annotations
 
@@ -8,12 +8,20 @@ from typing import Any
 
 import jsonschema
 import pytest
+import torch
 
 import explorer
-from explorer import cli
-from explorer.servers import read_runs, runs_of, session_of, verdict_of
+from explorer import Vocabulary, cli
+from explorer.budget import Budget
+from explorer.errors import BudgetExceeded, ConstraintError, DamagedFile, ExplorerError
+from explorer.servers import read_runs, run_beside, runs_of, session_of, verdict_of
+from explorer.servers.reading import MOST_CHARACTERS
 from tests.servers.fixtures import PATTERN, PERSON
 from tests.servers.logs import FOLDER, NAMES, chat, log, runs, vocabulary
+from widgets import Explorer
+from widgets.cursor import Cursor
+
+# Logs of four servers: their runs as sessions, and the first token that would have been masked.
 
 
 def ids_of(name: str) -> list[int]:
@@ -159,3 +167,285 @@ def test_the_command_line_names_the_token(capsys: pytest.CaptureFixture[str]) ->
     assert "no run 1" in capsys.readouterr().err
     assert cli.main(["why", "--run", str(FOLDER / "tgi_generate.json")]) == 2
     assert "tokenizer" in capsys.readouterr().err
+
+
+# Issues that trackers report about the seams of phases, each as a log made here with its tokens.
+#
+# The threads: vLLM 12619 (a grammar that begins with the reasoning), vLLM 46149 and SGLang-JAX
+# 1273 (the machine is advanced by the token that closes the reasoning), xgrammar 587 (thinking
+# with tokens of the model's own), vLLM 53181, 53777, 44006 and 51660 (lines of a scheduler).
+
+
+NAMES_OF_SEAMS = (
+    "<think>", "</think>", "</s>", "◁think▷", "◁/think▷", "<|channel|>", "<|message|>", "<|end|>",
+)  # fmt: skip
+BYTES = [bytes([byte]) for byte in range(256)]
+IDS = {name: len(BYTES) + number for number, name in enumerate(NAMES_OF_SEAMS)}
+VOCABULARY = Vocabulary(
+    (*BYTES, *[None] * len(NAMES_OF_SEAMS)),
+    (IDS["</s>"],),
+    special={token: name for name, token in IDS.items()},
+)
+CITY = {
+    "type": "object", "properties": {"city": {"enum": ["Bonn", "Ulm"]}}, "required": ["city"],
+    "additionalProperties": False,
+}  # fmt: skip
+REQUEST: dict[str, Any] = {
+    "response_format": {"type": "json_schema", "json_schema": {"schema": CITY}}
+}
+ANSWER = '{"city":"Bonn"}'
+
+
+def ids(*parts: str) -> list[int]:
+    written: list[int] = []
+    for part in parts:
+        written += [IDS[part]] if part in IDS else list(part.encode())
+    return written
+
+
+def judged(tokens: list[int], **settings: str) -> Any:
+    text = b"".join(VOCABULARY.tokens[token] or b"" for token in tokens).decode()
+    choice = {
+        "index": 0, "token_ids": tokens, "finish_reason": "stop",
+        "message": {"role": "assistant", "content": text},
+    }  # fmt: skip
+    document = {"request": {**REQUEST, **settings}, "response": {"choices": [choice]}}
+    (run,) = runs_of(document)
+    return verdict_of(run, VOCABULARY)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "masked", "named"),
+    [
+        (("<think>", "Hm", "</think>", ANSWER, "</s>"), 0, "<think>"),
+        (("{", "</think>"), 1, "</think>"),
+        (("◁think▷", "Hm", "◁/think▷", ANSWER, "</s>"), 0, "◁think▷"),
+        (("<|channel|>", "analysis", "<|message|>", "Hm", "<|end|>", ANSWER), 0, "<|channel|>"),
+    ],
+    ids=["grammar-from-the-start", "advanced-by-the-close", "own-tokens", "channels"],
+)
+def test_the_token_that_broke_it_and_the_setting_are_named(
+    tokens: tuple[str, ...], masked: int, named: str
+) -> None:
+    verdict = judged(ids(*tokens))
+    assert (verdict.outcome, verdict.index) == ("masked", masked)
+    assert f"{named} (id {IDS[named]}) is masked" in str(verdict)
+    assert f"'{named}' is a marker of reasoning" in str(verdict)
+    assert "reasoning parser" in str(verdict)
+
+
+def test_with_the_setting_the_same_tokens_are_whole() -> None:
+    tokens = ids("Hm", "</think>", ANSWER, "</s>")
+    assert judged(tokens, reasoning_parser="qwen3").outcome == "whole"
+    assert judged(tokens).outcome == "masked"
+
+
+# Answers that are tool calls or refusals, texts that a stop string ended, and what is not read.
+
+
+FORMAT = {"response_format": {"type": "json_schema", "json_schema": {"schema": PERSON}}}
+NAMED = {"tool_choice": {"type": "function", "function": {"name": "save"}}}
+
+
+def called(*arguments: str, request: dict[str, Any], content: str | None = None) -> dict[str, Any]:
+    """A chat log whose answer is calls of the tool `save`, which takes a person."""
+    tool = {"type": "function", "function": {"name": "save", "parameters": PERSON}}
+    document = chat("", {"tools": [tool], **request}, finish="tool_calls")
+    document["response"]["choices"][0]["message"] = {
+        "role": "assistant", "content": content,
+        "tool_calls": [{"function": {"name": "save", "arguments": one}} for one in arguments],
+    }  # fmt: skip
+    return document
+
+
+@pytest.mark.parametrize(
+    "text", ['{"name": "Ada", "age": 36}', '{"name": "Ada", "age": "36"}', '{"age": 36}']
+)
+@pytest.mark.parametrize("how", ["named", "strict", "required"])
+def test_the_arguments_of_a_tool_are_held_against_its_parameters(text: str, how: str) -> None:
+    document = called(text, request=NAMED if how == "named" else FORMAT)
+    if how == "required":
+        document["request"]["tool_choice"] = "required"
+    document["request"]["tools"][0]["function"]["strict"] = how == "strict"
+    (run,) = runs(document)
+    verdict = verdict_of(run, vocabulary())
+    assert verdict.allowed is jsonschema.Draft202012Validator(PERSON).is_valid(json.loads(text))
+    assert "tools[0].function.parameters" in str(verdict)
+
+
+def test_calls_that_nothing_constrains_are_refused_by_name() -> None:
+    (first, second) = runs(called('{"age": 1}', "{}", request=FORMAT))
+    with pytest.raises(ExplorerError, match="call of the tool 'save'") as caught:
+        verdict_of(first, vocabulary())
+    assert "--json-schema" in caught.value.remedy
+    own = explorer.regex(r"\{\}")
+    assert [verdict_of(run, vocabulary(), own).outcome for run in (first, second)] == [
+        "masked",
+        "whole",
+    ]
+
+
+def test_a_text_beside_a_call_is_a_run_of_its_own() -> None:
+    document = called("{}", request={"response_format": {"type": "json_object"}}, content="[]")
+    text, call = runs(document)
+    assert (text.text, verdict_of(text, vocabulary()).outcome) == ("[]", "masked")
+    assert call.requested is None
+
+
+@pytest.mark.parametrize("said", ["refusal", "nothing"])
+def test_an_answer_without_a_text_is_not_said_to_be_allowed(said: str) -> None:
+    document = chat("", FORMAT)
+    document["response"]["choices"][0]["message"]["content"] = None
+    if said == "refusal":
+        document["response"]["choices"][0]["message"]["refusal"] = "I cannot"
+    (run,) = runs(document)
+    needle = "is a refusal" if said == "refusal" else "content is null"
+    with pytest.raises(ExplorerError, match=needle):
+        verdict_of(run, vocabulary())
+    verdict = verdict_of(run, vocabulary(), explorer.regex("I cannot"))
+    assert verdict.allowed is (said == "refusal"), "the text of a refusal can be asked about"
+    assert needle in str(verdict)
+
+
+@pytest.mark.parametrize(
+    ("request_", "choice", "outcome", "needle"),
+    [
+        ({"stop": ["\n"]}, {}, "cut", r"stop string '\n'"),
+        ({"stop": "\n"}, {}, "cut", "may have ended"),
+        ({"extra_body": {"stop_token_ids": [7]}}, {}, "cut", "stop id 7"),
+        ({"stop": ["x", "\n"]}, {"stop_reason": "\n"}, "cut", r"string '\n' ended it"),
+        ({"stop": ["\n"]}, {"stop_reason": None}, "ended early", "cannot end"),
+        ({"stop": ["\n"]}, {"matched_stop": "\n"}, "cut", "ended it"),
+        ({"stop": None}, {}, "ended early", "cannot end"),
+        ({"stop": []}, {}, "ended early", "cannot end"),
+    ],
+    ids=range(8),
+)
+def test_a_stop_string_is_not_the_end_of_the_text(
+    request_: dict[str, Any], choice: dict[str, Any], outcome: str, needle: str
+) -> None:
+    document = chat("12", {"guided_regex": r"[0-9]+\n", **request_})
+    document["response"]["choices"][0].update(choice)
+    verdict = verdict_of(runs(document)[0], vocabulary())
+    assert verdict.outcome == outcome
+    assert needle in verdict.sentence
+
+
+def test_sglang_and_tgi_say_it_in_their_own_words() -> None:
+    document = log("sglang_generate.json")
+    document["response"]["meta_info"]["finish_reason"] = {"type": "stop", "matched": "]"}
+    assert "']' ended it" in verdict_of(runs(document)[0], vocabulary()).sentence
+    answer = {"generated_text": "12", "details": {"finish_reason": "stop_sequence", "tokens": []}}
+    parameters = {"grammar": {"type": "regex", "value": "[0-9]+x"}, "stop": ["2"]}
+    document = {"request": {"inputs": "", "parameters": parameters}, "response": answer}
+    verdict = verdict_of(runs(document)[0], vocabulary())
+    assert (verdict.outcome, "'2'" in verdict.sentence) == ("cut", True)
+
+
+def test_one_unusable_constraint_does_not_discard_the_others(
+    tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "mixed.jsonl"
+    patterns = ("[0-9]+", r"(a)\1", "[a-z]+")
+    file.write_text("\n".join(json.dumps(chat("12", {"guided_regex": one})) for one in patterns))
+    assert cli.main(["why", "--run", str(file)]) == 2
+    told = capsys.readouterr()
+    assert "allows the whole text" in told.out and "byte 0 of the text, in '1'," in told.out
+    assert "line 2, run 1" in told.out and "reference back" in told.out
+    assert "1 of 3 runs" in told.err
+    assert cli.main(["why", "--run", str(file), "--json"]) == 2
+    answers = json.loads(capsys.readouterr().out)["runs"]
+    assert [answer["outcome"] for answer in answers] == ["whole", None, "masked"]
+    assert "line 2" in answers[1]["error"]["message"]
+    assert cli.main(["why", "--run", str(file), "--index", "0"]) == 0
+    assert cli.main(["why", "--run", str(file), "--index", "1"]) == 2
+
+
+def test_a_constraint_that_takes_too_long_names_its_place() -> None:
+    (run,) = runs(chat("1", {"guided_regex": "[a-y]{9}|4711"}))
+    with pytest.raises(ConstraintError, match=r"request\.guided_regex") as caught:
+        verdict_of(run, vocabulary(), budget=Budget(seconds=1e-9))
+    assert caught.value.evidence["resource"] == "seconds"
+
+
+def test_large_numbers_that_can_be_read_are_read() -> None:
+    document = json.dumps(chat("1e999", {"guided_regex": ".*", "seed": 10**400, "t": 1e300}))
+    assert runs_of(document.encode())[0].text == "1e999"
+
+
+def test_a_long_run_ends_within_its_budget() -> None:
+    (run,) = runs(chat("a" * 5000, {"guided_regex": "a*"}))
+    assert verdict_of(run, vocabulary()).outcome == "whole"
+    with pytest.raises(BudgetExceeded, match="Reading") as caught:
+        verdict_of(run, vocabulary(), explorer.compile(explorer.regex("a*"), vocabulary()),
+                   budget=Budget(seconds=1e-9))  # fmt: skip
+    assert "Read fewer ids" in caught.value.remedy
+    with pytest.raises(DamagedFile, match=f"{MOST_CHARACTERS:,} are read"):
+        runs(chat("a" * (MOST_CHARACTERS + 1), {}))
+
+
+# The server's log-probabilities beside the model's, and runs in the explorer.
+
+
+@pytest.fixture(scope="module")
+def lm() -> Any:
+    return explorer.load_model("tiny")
+
+
+@pytest.mark.parametrize("name", ["vllm_chat.json", "tgi_generate.json"])
+def test_numbers_under_the_mask_are_known_as_such(name: str, lm: Any) -> None:
+    (run,) = read_runs(FOLDER / name)
+    beside = run_beside(run, lm)
+    assert beside.agrees == "constrained" and len(beside.rows) == len(run.tokens)
+    # torch alone, with no session of ours: the model's number of the first token.
+    logits = lm.read(run.prompt_ids).logits.double()
+    first = beside.rows[0]
+    assert first.model == pytest.approx(float(torch.log_softmax(logits, -1)[first.token]), abs=1e-4)
+    assert first.model < first.constrained
+    assert "those under the mask" in str(beside)
+
+
+def test_numbers_before_the_mask_are_known_as_such(lm: Any) -> None:
+    (run,) = read_runs(FOLDER / "openai_chat.json")
+    beside = run_beside(run, lm)
+    assert beside.agrees == "model" and len(beside.rows) == 6
+    assert any("6 of the 9 tokens written are allowed." in note for note in beside.notes)
+
+
+def test_numbers_of_another_prompt_agree_with_neither(lm: Any) -> None:
+    other = log("openai_chat.json")
+    other["request"]["messages"][0]["content"] = "A story about a dog."
+    assert run_beside(runs(other)[0], lm).agrees == "neither"
+    del other["response"]["choices"][0]["logprobs"]
+    assert run_beside(runs(other)[0], lm).agrees == "unknown"
+
+
+def test_the_command_line_shows_both(capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(FOLDER / "vllm_chat.json")
+    assert cli.main(["why", "--run", path, "--model", "tiny", "--beside"]) == 0
+    assert "are those under the mask" in capsys.readouterr().out
+    assert cli.main(["why", "--run", path, "--model", "tiny", "--beside", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["runs"][0]["agrees"] == "constrained"
+    assert cli.main(["why", "--run", path, "--beside"]) == 2
+    assert "--model NAME" in capsys.readouterr().err
+
+
+def test_the_explorer_opens_a_run_without_and_with_its_model(lm: Any) -> None:
+    (run,) = read_runs(FOLDER / "openai_chat.json")
+    session = session_of(run, vocabulary())
+    cursor = Cursor(session)
+    view = Explorer(cursor=cursor)
+    assert cursor.session.text == '{"name": "Ada", "age'
+    cursor.jump(3)
+    assert session.index == 3
+    view.close()
+    with_model = run_beside(run, lm).session
+    view = Explorer(cursor=Cursor(with_model))
+    assert with_model.trace.positions[0].distribution is not None
+    view.close()
+    # The trace that is saved keeps the rejected token and the server's numbers.
+    trace = verdict_of(run, vocabulary()).session.trace
+    assert trace.rejection is not None and trace.rejection.index == 6
+    assert [step.log_prob_model for step in trace.steps] == [
+        token.log_prob for token in run.tokens[:6]
+    ]

@@ -15,7 +15,7 @@ import explorer
 from explorer import Vocabulary, regex, token
 from explorer.errors import UnsupportedTokenizer
 from tests.tokens.canonical_oracle import by_tokenizers, paths, sampled
-from tests.tokens.test_canonical_added import early, tokenizer
+from tests.tokens.test_canonical_models import early, tokenizer
 
 
 def with_controls(made: Tokenizer, *flagged: AddedToken) -> Vocabulary:

@@ -1,7 +1,6 @@
-"""The canonical filter of the tokenizers that people run: what the library itself writes.
+"""The canonical filter of the tokenizers that people run, beside added tokens and in grammars.
 
-GPT-4, GPT-4o, Gemma 3, DeepSeek V3, StarCoder, Falcon and Yi, by their declared steps; and RWKV's
-list. The oracle is the library: a text's own sequence is the only one that is allowed, and every
+The oracle is the library itself: a text's own sequence is the only one that is allowed, and every
 sequence that is allowed is what its text is encoded as.
 """
 
@@ -15,19 +14,160 @@ from itertools import product
 from random import Random
 
 import pytest
-from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 import explorer
 from explorer import Budget, Vocabulary
-from explorer.errors import IncompatibleVocabulary
+from explorer.errors import BudgetExceeded, IncompatibleVocabulary, UnsupportedTokenizer
 from explorer.tokens.filtered.canonical import canonical_machine
+from explorer.vocabulary.canonical.added_search import AddedSearch, AddedText
 from explorer.vocabulary.canonical.cut_rules import cut_rule
 from explorer.vocabulary.canonical.rules import CanonicalRules, rules_of
 from tests.evidence import few
-from tests.tokens.canonical_oracle import accepts, paths, sampled, written
+from tests.tokens.canonical_oracle import accepts, by_tokenizers, paths, sampled, written
 from tests.tokens.models_of_today import MODELS, tokenizer_of
-from tests.tokens.test_canonical import folder
-from tests.tokens.test_canonical_added import id_of
+from tests.tokens.test_canonical import MAKERS, Case, folder
+
+# The canonical filter beside added tokens and normal forms: what the library itself writes.
+
+
+ACCENTS = "e\u00e9\u0301\u0323\u1eb9"
+
+
+def tokenizer(added: list[AddedToken], normalizer: normalizers.Normalizer | None) -> Tokenizer:
+    """Merges over bytes, cut as GPT-2 cuts, with some added tokens."""
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    pieces = {char: k for k, char in enumerate(alphabet)}
+    merges = [("a", "b"), ("ab", "a"), ("Ġ", "a"), ("Ġ", "Ġ"), ("b", "b"), ("e", "Ì")]
+    for left, right in merges:
+        pieces[left + right] = len(pieces)
+    made = Tokenizer(models.BPE(pieces, merges))
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    if normalizer is not None:
+        made.normalizer = normalizer
+    made.add_tokens(added)  # pyright: ignore[reportUnknownMemberType]
+    return made
+
+
+def vocabulary_of(made: Tokenizer) -> Vocabulary:
+    made.add_special_tokens(["<end>"])  # pyright: ignore[reportUnknownMemberType]
+    return Vocabulary.from_tokenizer(made, eos_ids=[id_of(made, "<end>")])
+
+
+def id_of(made: Tokenizer, content: str) -> int:
+    token = made.token_to_id(content)
+    assert token is not None
+    return token
+
+
+def early(content: str) -> AddedToken:
+    return AddedToken(content, normalized=False)
+
+
+def late(content: str) -> AddedToken:
+    return AddedToken(content, normalized=True)
+
+
+SETS = {
+    "spaces": [late("  "), late("   "), late("    ")],
+    "words": [late("ab"), late("abba"), late("b a")],
+    "two passes": [early("ba"), late("ab"), late("aab"), early("a  ")],
+    "one inside the other": [early("bab"), late("a"), late(" "), early("abb")],
+}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_all_short_texts_are_cut_as_the_library_cuts_them(name: str) -> None:
+    made = tokenizer(SETS[name], None)
+    vocabulary, encode = vocabulary_of(made), by_tokenizers(made)
+    machine = explorer.compile(explorer.regex("[ab ]{0,6}").canonical(), vocabulary)
+    texts = ["".join(text) for n in range(7) for text in product("ab ", repeat=n)]
+    expected = {encode(text) for text in texts}
+    assert set(paths(machine)) == expected
+    assert any(len(vocabulary.tokens[t] or b"") > 1 and t >= 262 for p in expected for t in p)
+
+
+@pytest.mark.parametrize("form", few(["NFC", "NFD", "NFKC", "NFKD"], 1))
+def test_only_texts_that_the_normalizer_leaves_are_written(form: str) -> None:
+    made = tokenizer([early("e"), late("  ")], getattr(normalizers, form)())
+    vocabulary, encode = vocabulary_of(made), by_tokenizers(made)
+    machine = explorer.compile(explorer.regex(f"[{ACCENTS} ]{{0,4}}").canonical(), vocabulary)
+    texts = ["".join(text) for n in range(5) for text in product(ACCENTS + " ", repeat=n)]
+    own = {
+        text: path for text in texts if written(vocabulary, path := encode(text)) == text.encode()
+    }
+    assert 10 < len(own) < len(texts)
+    assert set(paths(machine)) == set(own.values())
+
+
+def test_a_mark_after_an_added_token_begins_a_text_of_its_own() -> None:
+    # Each part beside an early token is normalized by itself: e and the acute stay apart.
+    made = tokenizer([early("e")], normalizers.NFC())
+    vocabulary, encode = vocabulary_of(made), by_tokenizers(made)
+    for text in ("e\u0301", "ae\u0301"):
+        path = encode(text)
+        assert written(vocabulary, path) == text.encode()
+        machine = explorer.compile(explorer.literal(text).canonical(), vocabulary)
+        assert accepts(machine, path)
+
+
+def test_the_search_agrees_with_the_library_on_random_tokens() -> None:
+    random = Random(5)
+    for _ in range(40):
+        contents = sorted({"".join(random.choices("ab", k=random.randint(1, 4))) for _ in range(4)})
+        added = [random.choice((early, late))(content) for content in contents]
+        made = tokenizer(added, None)
+        encode = by_tokenizers(made)
+        ids = {id_of(made, one.content): one for one in added}
+        search = AddedSearch.of(
+            [AddedText(k, one.content.encode(), not one.normalized) for k, one in ids.items()]
+        )
+        for _ in range(60):
+            text = "".join(random.choices("abc", k=random.randint(1, 9)))
+            right = [k if k in ids else made.id_to_token(k) or "" for k in encode(text)]
+            assert search.read([p if isinstance(p, int) else p.encode() for p in right])
+            # Another way to cut the same text is refused.
+            other: list[bytes | int] = []
+            at = 0
+            while at < len(text):
+                fits = [k for k, one in ids.items() if text.startswith(one.content, at)]
+                token = random.choice(fits) if fits and random.random() < 0.6 else None
+                other.append(text[at].encode() if token is None else token)
+                at += 1 if token is None else len(ids[token].content)
+            same = [p for part in right for p in (part if isinstance(part, str) else [part])]
+            cut = [p.decode() if isinstance(p, bytes) else p for p in other]
+            assert search.read(other) == (cut == same), (text, right, other)
+
+
+def test_flags_that_decide_on_a_token_are_refused_by_name() -> None:
+    made = tokenizer([AddedToken("ab", rstrip=True)], None)
+    vocabulary = vocabulary_of(made)
+    with pytest.raises(UnsupportedTokenizer, match="added_token 'ab'"):
+        explorer.compile(explorer.regex("[ab ]*").canonical(), vocabulary)
+    explorer.compile(explorer.regex("[b ]*").canonical(), vocabulary)
+
+
+def test_a_text_that_the_normalizer_rewrites_has_no_tokens() -> None:
+    vocabulary = vocabulary_of(tokenizer([], normalizers.NFC()))
+    with pytest.raises(IncompatibleVocabulary, match="NFC") as raised:
+        explorer.compile(explorer.literal("e\u0301").canonical(), vocabulary)
+    assert "preprocessed" in str(raised.value)
+    machine = explorer.compile(explorer.regex("e\u0301?|b").canonical(), vocabulary)
+    (e,) = vocabulary.ids_of(b"e")
+    state = machine.step(machine.start, e)
+    assert state is not None
+    mark = vocabulary.ids_of("\u0301".encode()[:1])[0]
+    why = explorer.explain(machine, state, mark)
+    assert "NFC" in why.message
+
+
+# The canonical filter of the tokenizers that people run: what the library itself writes.
+#
+# GPT-4, GPT-4o, Gemma 3, DeepSeek V3, StarCoder, Falcon and Yi, by their declared steps; and
+# RWKV's list. The oracle is the library: a text's own sequence is the only one that is allowed,
+# and every sequence that is allowed is what its text is encoded as.
+
 
 MANY = int(os.environ.get("EXPLORER_LONG_EXAMPLES") or 0)
 LETTERS = (
@@ -234,3 +374,82 @@ def test_without_one_of_the_steps_the_law_fails(name: str) -> None:
     assert set(paths(machine, 40_000)) != own_paths - {None}
     right = explorer.compile(constraint.canonical(), vocabulary)
     assert set(paths(right, 40_000)) == own_paths - {None}
+
+
+# Grammars that recurse behind the canonical filter: lazily, with no depth given.
+
+
+GRAMMARS = {
+    "nested": 'root ::= "(" root ")" | "x" | root2\nroot2 ::= "[" root "]"',
+    "middle": 'root ::= "a" root "b" | "the" | ""',
+    "sums": (
+        'root ::= term (" + " term)*\nterm ::= [0-9]+ | "(" root ")" | name\n'
+        'name ::= "print" | "return"'
+    ),
+    "json": (
+        'root ::= object | array | string | [0-9]+ | "true" | "null"\n'
+        'object ::= "{" (string ": " root (", " string ": " root)*)? "}"\n'
+        'array ::= "[" (root (", " root)*)? "]"\nstring ::= "\\"" [a-z ]* "\\""'
+    ),
+}
+
+
+@pytest.fixture(scope="module", params=["gpt2", pytest.param("mistral-v3", marks=pytest.mark.long)])
+def tokenizer_of_canonical_grammars(request: pytest.FixtureRequest) -> Case:
+    return MAKERS[request.param]()
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_paths_of_a_grammar_are_what_the_library_writes(
+    tokenizer_of_canonical_grammars: Case, name: str
+) -> None:
+    vocabulary, encode = (
+        tokenizer_of_canonical_grammars.vocabulary,
+        tokenizer_of_canonical_grammars.encode,
+    )
+    constraint = explorer.grammar(GRAMMARS[name], syntax="gbnf")
+    machine = explorer.compile(constraint.canonical(), vocabulary)
+    random, seen = Random(name), 0
+    for _ in range(25):
+        path = sampled(machine, random, 40)
+        if path is not None:
+            seen += 1
+            assert encode(written(vocabulary, path).decode()) == path
+    assert seen > 3
+
+
+def test_each_text_of_a_grammar_has_its_path(tokenizer_of_canonical_grammars: Case) -> None:
+    vocabulary, encode = (
+        tokenizer_of_canonical_grammars.vocabulary,
+        tokenizer_of_canonical_grammars.encode,
+    )
+    for name, grammar in GRAMMARS.items():
+        constraint = explorer.grammar(grammar, syntax="gbnf")
+        machine = explorer.compile(constraint.canonical(), vocabulary)
+        plain = explorer.compile(constraint, vocabulary)
+        random = Random(name)
+        for _ in range(25):
+            path = sampled(plain, random, 40)
+            if path is not None:
+                own = encode(written(vocabulary, path).decode())
+                assert accepts(machine, own)
+                assert path == own or not accepts(machine, path)
+
+
+def test_the_search_does_not_go_down_a_grammar_for_ever() -> None:
+    """Short tokens lead away from the end here: of this vocabulary ``(`` is one of the shortest."""
+    vocabulary = explorer.load_model("tiny-sp").vocabulary
+    constraint = explorer.grammar('root ::= "(" root ")" | "x"', syntax="gbnf")
+    budget = explorer.Budget(states=2_000)
+    machine = explorer.compile(constraint.canonical(), vocabulary, budget=budget)
+    allowed = machine.allowed(machine.start).nonzero()[0].tolist()
+    assert {vocabulary.tokens[token] for token in allowed} >= {b"(", b"x"}
+
+
+@pytest.mark.long
+def test_a_grammar_without_a_canonical_end_is_refused_with_a_remedy() -> None:
+    """No text of it is in NFC, and the search would go down for ever."""
+    vocabulary = MAKERS["gpt-neox"]().vocabulary
+    constraint = explorer.grammar('root ::= "a" root "b" | "e\u0301"', syntax="gbnf")
+    with pytest.raises(BudgetExceeded, match=r"c\.bounded\(depth=20\)\.canonical"):
+        explorer.compile(constraint.canonical(), vocabulary)

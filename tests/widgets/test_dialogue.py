@@ -1,4 +1,4 @@
-"""The dialogue: page and kernel agree on its messages, and whatever a page sends is answered."""
+"""The dialogue of views with a page: values, words, composed constraints, ids."""
 
 from __future__ import annotations
 
@@ -6,24 +6,39 @@ import json
 import random
 import re
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import pytest
 
-from explorer import Constraint, Session
+import explorer
+from explorer import Budget, Constraint, Session, Vocabulary
+from explorer.errors import ExplorerError
 from explorer.languages.sources import registry
+from tests.optional import pynini
 from tests.widgets.page import Held, Page
+from widgets.compiling import worker_process
+from widgets.compiling.composed import drawn_machine
+from widgets.compiling.worker import CompileWorker
 from widgets.cursor import Cursor
 from widgets.dialogue.handlers import TABLE, table_for_page
 from widgets.dialogue.later import Later
 from widgets.dialogue.messages import AtPlace, message_fields, read_message
+from widgets.figures.machines.character_fsa import character_figure
+from widgets.figures.packets import machine_packet
+from widgets.figures.panels.reasons import NAMES
 from widgets.kinds import register_kind
+from widgets.shown_place import PageData
 from widgets.toy import ToyModel, toy_constraint
 from widgets.views import bundle
 from widgets.views.compare import Compare
 from widgets.views.explorer import Explorer
+
+# The dialogue: page and kernel agree on its messages, and whatever a page sends is answered.
+
 
 F, OO, FOO, FOR, FOOD = range(5)
 
@@ -304,3 +319,260 @@ def test_whatever_ends_the_work_the_page_is_answered(name: str, error: BaseExcep
 def test_an_answer_that_nobody_waits_for_has_no_number(page: Page) -> None:
     page.made._hear(None, {"type": "play", "on": True}, None)
     assert page.made.cursor.playing
+
+
+# Wrong arguments of cursors, views and toys: one of our errors that names what was given.
+
+
+def cursor() -> Any:
+    return Cursor(explorer.Session(ToyModel(), toy_constraint()))
+
+
+def test_what_is_refused_changes_nothing() -> None:
+    kept = cursor()
+    kept.step()
+    before, told = (kept.lines, kept.selected, kept.generation), list[str]()
+    kept.subscribe(lambda: told.append("moved"))
+    for call in (kept.run, kept.switch, kept.restore, kept.replace):
+        with pytest.raises(ExplorerError):
+            call("x")
+    assert (kept.lines, kept.selected, kept.generation) == before
+    assert not told
+
+
+# Words of the page that a first reader must understand, where Python says them.
+
+
+def test_states_inside_a_character_are_counted_apart() -> None:
+    """The numbers of two drawings differ by the states where half a character was read."""
+    letters = explorer.Vocabulary.from_bytes([bytes([k]) for k in range(256)], eos_ids=[256])
+    machine = explorer.compile(explorer.regex("[äöü]{60}x"), letters)
+    figure = character_figure(machine, only=range(3))
+    assert machine.byte_machine is not None
+    states = machine.byte_machine.num_states
+    assert "of 62 states" in figure.caption
+    assert f"{states - 62} more states lie inside characters of several bytes" in figure.about
+
+
+def test_every_kind_of_trap_has_a_name_in_words() -> None:
+    from typing import get_args
+
+    from explorer.analysis.traps import Kind
+
+    assert set(NAMES) == set(get_args(Kind))
+    assert all("_" not in name for name in NAMES.values())
+
+
+# The machine that is drawn comes from pynini where there is one, and is the one that decodes.
+
+
+TOY = Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for", b"food", b"o"], eos_ids=[6])
+BUDGET = Budget(seconds=60)
+EXACT = ("table", "token_class", "char_state", "accepting", "distance", "stuck")
+SAID = re.compile(r"composed by pynini, [0-9.]+ ms; by functions, [0-9.]+ ms; the same machine(.*)")
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[CompileWorker]:
+    made = CompileWorker()
+    made.warm().join()
+    assert made.unavailable == ""
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("pattern", ["(foo)+d", "(f|o)*", "foo(d|r)?|o+", "(food?){1,3}"])
+def test_what_is_drawn_is_pyninis_and_the_same(worker: CompileWorker, pattern: str) -> None:
+    assert pynini.Fst
+    ours = explorer.compile(explorer.regex(pattern), TOY)
+    made = drawn_machine(ours, worker, BUDGET)
+    theirs = made.machine
+    assert isinstance(theirs, explorer.TokenDFA) and theirs.report.method == "pynini"
+    assert made.line is not None and SAID.fullmatch(made.line)
+    for name in EXACT:
+        assert np.array_equal(getattr(ours, name), getattr(theirs, name)), name
+    drawn, usual = machine_packet(theirs), machine_packet(ours)
+    assert drawn.pop("report") != usual.pop("report")
+    assert drawn == usual
+
+
+def test_a_page_draws_what_pynini_composed(worker: CompileWorker) -> None:
+    assert pynini.Fst
+    session = explorer.Session.from_ids(TOY, explorer.regex("(foo)+d"), [2])
+    page = PageData(session)
+    assert page.drawn is session.machine
+    packet = page.machines(worker, BUDGET)
+    assert page.drawn.report.method == "pynini" and session.machine.report.method == "functions"
+    assert SAID.fullmatch(page.composed(worker, BUDGET) or "")
+    assert page.machines(None, BUDGET) is packet
+
+
+def test_a_filter_is_nobodys_composition(worker: CompileWorker) -> None:
+    assert pynini.Fst
+    lm = explorer.load_model("tiny")
+    machine = explorer.compile(explorer.regex("[a-c]{1,3}").canonical(), lm.vocabulary)
+    made = drawn_machine(machine, worker, BUDGET)
+    said = SAID.fullmatch(made.line or "")
+    assert said is not None and said[1] == "; then the filter canonical, which is not composed"
+    assert made.machine is machine
+
+
+def test_without_pynini_the_line_says_so() -> None:
+    machine = explorer.compile(explorer.regex("(foo)+d"), TOY)
+
+    class Without:
+        def composed(self, *_: object) -> worker_process.Outcome:
+            return worker_process.Outcome("composed", reason="pynini is not installed")
+
+    made = drawn_machine(machine, Without(), BUDGET)  # pyright: ignore[reportArgumentType]
+    assert made.machine is machine
+    assert re.fullmatch(
+        r"composed by functions, [0-9.]+ ms \(pynini is not installed\)", made.line or ""
+    )
+
+
+def test_what_is_larger_than_a_page_of_pynini_is_drawn_as_it_is(worker: CompileWorker) -> None:
+    many = Vocabulary.from_bytes([b"%d" % k for k in range(20_001)], eos_ids=[20_001])
+    machine = explorer.compile(explorer.regex("[0-9]+"), many)
+    made = drawn_machine(machine, worker, BUDGET)
+    assert made.machine is machine
+    assert re.fullmatch(r"composed by functions, [0-9.]+ ms", made.line or "")
+
+
+def test_a_constraint_does_not_wait_for_a_composition() -> None:
+    """A composition that takes minutes is ended when a constraint is asked for."""
+    assert pynini.Fst
+    worker = CompileWorker()
+    worker.warm().join()
+    words = [bytes([a, b]) for a in range(97, 123) for b in range(97, 123)]
+    many = Vocabulary.from_bytes([*words, b"a", b"b"], eos_ids=[len(words) + 2])
+    large = explorer.regex("([a-z]{1,40}b){1,40}")
+    said: list[object] = []
+    thread = threading.Thread(target=lambda: said.append(worker.composed(large, many, BUDGET)))
+    thread.start()
+    while not worker._turn.locked():
+        time.sleep(0.01)
+    assert worker.compile(("regex", "(foo)+d"), TOY, BUDGET).num_states == 5
+    thread.join()
+    outcome = said[0]
+    assert isinstance(outcome, worker_process.Outcome)
+    assert outcome.outcome == "busy" or outcome.times is not None
+    worker.close()
+
+
+NESTED = 'root ::= "a" root "b" | ""'
+LETTERS = Vocabulary.from_bytes([b"a", b"b", b"bb", b"aaab"], eos_ids=[4])
+
+
+def test_a_grammar_is_composed_by_the_push_down_composition(worker: CompileWorker) -> None:
+    assert pynini.Fst
+    machine = explorer.compile(explorer.grammar(NESTED), LETTERS)
+    made = drawn_machine(machine, worker, BUDGET)
+    assert made.machine is machine
+    assert made.line is not None
+    said = re.fullmatch(
+        r"not composed as a whole: .*; pynini's push-down composition \(Algorithm 3\) has the same "
+        r"(\d+) texts of up to 4 tokens",
+        made.line,
+    )
+    assert said is not None and int(said[1]) > 3
+
+
+def test_a_grammar_over_many_tokens_says_why_not(worker: CompileWorker) -> None:
+    lm = explorer.load_model("tiny")
+    machine = explorer.compile(explorer.grammar(NESTED), lm.vocabulary)
+    line = drawn_machine(machine, worker, BUDGET).line or ""
+    assert line.startswith("not composed as a whole: ") and "Algorithm 3" not in line
+
+
+# A run from elsewhere in the explorer: no model, the recorded ids, and the first that is wrong.
+
+
+F_OF_FROM_IDS, OO_OF_FROM_IDS, FOO_OF_FROM_IDS, FOR_OF_FROM_IDS, FOOD_OF_FROM_IDS, EOS = range(6)
+
+
+def opened(*ids: int) -> Page:
+    run = Session.from_ids(ToyModel().vocabulary, toy_constraint(), ids)
+    return Page(Explorer(cursor=Cursor(run)))
+
+
+def strip(page: Page) -> dict[str, Any]:
+    return page.line["strip"]
+
+
+def test_the_finding_stands_in_the_line() -> None:
+    page = opened(FOO_OF_FROM_IDS, FOO_OF_FROM_IDS, FOR_OF_FROM_IDS, F_OF_FROM_IDS, F_OF_FROM_IDS)
+    assert "a run from elsewhere" in page.made.about
+    assert page.line["model"] is False
+    assert [token["text"] for token in strip(page)["tokens"]] == ["foo", "foo"]
+    assert strip(page)["rejected"] == {
+        "id": FOR_OF_FROM_IDS, "text": "for", "at": 2, "reason": "r: expects o", "unread": 2
+    }  # fmt: skip
+    # Seen from anywhere in the line.
+    assert page.ask("jump", k=0)["ok"]
+    assert strip(page)["rejected"]["id"] == FOR_OF_FROM_IDS
+    told = page.ask("why", token=FOR_OF_FROM_IDS, k=2)["explanation"]
+    assert not told["allowed"]
+    assert page.ask("walk", token=FOR_OF_FROM_IDS, k=2)["walk"]["failed_at"] == 2
+    page.made.close()
+
+
+def test_probabilities_are_blank_and_masks_are_not() -> None:
+    page = opened(FOO_OF_FROM_IDS, FOO_OF_FROM_IDS)
+    position = page.made.position
+    assert position is not None
+    assert (position["z"], position["entropy_before"], position["top"]) == (None, None, [])
+    assert position["allowed"] == 3
+    assert page.history["z"] == [None, None, None]
+    rows = page.ask("search", query="foo", k=2)["rows"]
+    assert {row["id"]: row["allowed"] for row in rows} == {
+        FOO_OF_FROM_IDS: True,
+        FOOD_OF_FROM_IDS: True,
+    }
+    page.made.close()
+
+
+def test_one_steps_along_the_recorded_ids_and_no_further() -> None:
+    page = opened(FOO_OF_FROM_IDS, FOO_OF_FROM_IDS, FOR_OF_FROM_IDS)
+    made = page.made
+    page.ask("jump", k=0)
+    assert page.ask("step")["ok"]
+    assert made.session.ids == (FOO_OF_FROM_IDS,)
+    # To the end is the end of what was recorded; nothing is asked of a model that is not there.
+    assert page.ask("run", tokens=16)["stopped"]
+    assert made.session.ids == (FOO_OF_FROM_IDS, FOO_OF_FROM_IDS)
+    refused = page.ask("step")
+    assert not refused["ok"]
+    assert "no model" in refused["error"]["message"]
+    # A token of one's own is a way out of it, and the finding is then no longer about this line.
+    assert page.ask("take", token=FOOD_OF_FROM_IDS)["ok"]
+    assert strip(page)["rejected"] is None
+    made.close()
+
+
+def test_another_constraint_may_allow_what_this_one_did_not() -> None:
+    page = opened(FOO_OF_FROM_IDS, FOO_OF_FROM_IDS, FOR_OF_FROM_IDS)
+    assert page.ask("edit", kind="regex", text="(foo|for)+", prompt="")["ok"]
+    assert strip(page)["rejected"] is None
+    assert page.made.session.ids == (FOO_OF_FROM_IDS, FOO_OF_FROM_IDS, FOR_OF_FROM_IDS)
+    page.made.close()
+
+
+def test_the_still_and_the_file_open_without_a_model() -> None:
+    page = opened(FOO_OF_FROM_IDS, FOR_OF_FROM_IDS)
+    assert "foo" in page.made.snapshot().text
+    answer = page.ask("export")
+    assert answer["ok"], answer
+    page.made.close()
+
+
+def test_without_a_model_the_allowed_tokens_are_listed() -> None:
+    page = opened(FOO_OF_FROM_IDS, FOO_OF_FROM_IDS)
+    answer = page.ask("allowed")
+    assert {row["id"] for row in answer["rows"]} == {
+        F_OF_FROM_IDS,
+        FOO_OF_FROM_IDS,
+        FOOD_OF_FROM_IDS,
+    }
+    assert all(row["allowed"] for row in answer["rows"]) and answer["count"] == 3
+    page.made.close()

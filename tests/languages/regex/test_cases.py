@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from pathlib import Path
+from typing import Final
 
 import pytest
 
 from explorer.budget import Meter
 from explorer.languages.regex import compile_pattern
-from tests.languages.regex import cases, reference
+from tests.languages.regex import reference
 
 # `re` warns that some sets may mean something else one day.
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")
 
-GROUPS = {
-    name: table
-    for name, table in vars(cases).items()
-    if name.isupper() and isinstance(table, list) and name != "CASES"
-}
-
-
-def test_the_table_is_broad() -> None:
-    assert len({case[0] for case in cases.CASES}) >= 300
-    assert sum(map(len, GROUPS.values())) == len(cases.CASES)
+TABLE: Final = Path(__file__).parents[2] / "data" / "regex.toml"
+GROUPS: Final[dict[str, list[tuple[str, list[str], list[str]]]]] = tomllib.loads(
+    TABLE.read_text("utf-8")
+)
 
 
 @pytest.mark.parametrize("name", GROUPS)

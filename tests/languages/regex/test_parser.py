@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
+import tomllib
 import warnings
 from itertools import pairwise
+from typing import Final
 
 import pytest
 from hypothesis import example, given
@@ -24,8 +26,8 @@ from explorer.errors import BudgetExceeded, RegexError
 from explorer.languages.regex import UnsupportedSyntax, compile_pattern, parse
 from explorer.languages.regex.parser import MAX_NESTING
 from explorer.languages.regex.properties import known_property
-from tests.languages.regex import cases
 from tests.languages.regex.strategies import patterns, scribbles
+from tests.languages.regex.test_cases import GROUPS, TABLE
 
 FLAGS = [0, re.I, re.X, re.A, re.M | re.S, re.I | re.A | re.X, re.U]
 
@@ -82,70 +84,11 @@ def assert_agrees(pattern: str, flags: int = 0) -> None:
         assert taken, (pattern, flags)
 
 
-REFUSED = [
-    # Parentheses
-    "(", ")", "a)", "(a", "((a)", "(a))", "(?", "(?:", "(?:a", "(?a", "(?P", "(?P<", "(?P<n",
-    "(?P<n>", "(?P<n>a", "(?P>", "(?Px)", "(?<", "(?<a)", "(?<n>a", "(?<1>a)",
-    "(?<=", "(?<=a", "(?=", "(?!a",
-    "(?z)", "(?'a)", "(?#", "(?#a", "(?#a\\)", "(?|a)", "(?&a)", "(?+1)", "(?1)", "(?R)", "(?_)",
-    "(?é)",
-    # Names
-    "(?P<>a)", "(?P<1>a)", "(?P<1a>a)", "(?P<a b>a)", "(?P<a-b>a)", "(?P<a>x)(?P<a>y)", "(?P=)",
-    "(?P=n)", "(?P<n>(?P=n))", "(?P=1)", "(?P<a\\>b>x)", "(?P<©>a)", "(?P<n>a)(?P=m)",
-    # Repeats
-    "*", "+", "?", "*a", "|*", "(*)", "(?:+)", "a|*", "a**", "a*{2}", "a{2}{3}", "a+*", "a??*",
-    "a*??", "a{2,1}", "a{3,2}?", "{1}", "{,1}", "{,}", "{1,2}a", "(?i)*", "(?#c)*", "^*", "$+",
-    "\\b*", "\\B{2}", "\\A?", "\\Z*", "a{4294967295}", "a{0,4294967295}", "a{99999999999999999999}",
-    "a{1,99999999999999999999}", "(?x) *", "(?x)a* *", "(?x)a* ?",
-    "(?<=a{4294967294}a{4294967294})",
-    # Sets
-    "[", "[]", "[^]", "[a", "[^", "[^a", "[a-", "[a--b]", "[]-", "[z-a]", "[\\w-a]", "[a-\\d]",
-    "[\\d-\\w]", "[b-a-c]", "[\\x]", "[\\8]", "[\\q]", "[\\A]", "[\\Z]", "[\\B]", "[\\400]",
-    "[\\N]",
-    "[\\]", "[a\\]", "[\\u12]", "[\\U00110000]", "[\\N{}]", "[\\N{NO SUCH}]", "[\\xg1]", "[é-a]",
-    # Escapes
-    "\\", "a\\", "\\\\\\", "\\x", "\\x1", "\\xg1", "\\u", "\\u123", "\\U", "\\U0000123",
-    "\\U00110000",
-    "\\N", "\\Na", "\\N{", "\\N{}", "\\N{NO SUCH}", "\\N{BULLET", "\\N{KEYCAP DIGIT ONE}", "\\c",
-    "\\e", "\\g", "\\h", "\\i", "\\j", "\\k", "\\l", "\\m", "\\o", "\\p", "\\q", "\\y", "\\C",
-    "\\E",
-    "\\G", "\\H", "\\K", "\\Q", "\\R", "\\X", "\\400", "\\777", "\\8", "\\1", "\\99", "(\\1)",
-    "(a)\\2", "(?<=(a)\\1)", "(?#\\", "(?x)#\\",
-    # Flags
-    "a(?i)", "a|(?i)b", "((?i)a)", "(?:(?i)a)", "(?i", "(?i-", "(?-", "(?-)", "(?-i)", "(?i-s)",
-    "(?-:a)", "(?i-i:a)", "(?ii-i:a)", "(?L)", "(?L:a)", "(?au)", "(?a)(?u)", "(?au:a)", "(?-a:b)",
-    "(?-u:b)", "(?i:a", "(?iz)", "(?i-z:a)", "(?i!a)", "(?-i!a)", "(?t:a)", "(?-t:a)", "()(?i)a",
-    "(?:)(?i)a", "\\b(?i)a", "(?=a)(?i)", "(?x)a (?i)",
-    # Lookbehind
-    "[\\z]", "\\z*", "\\pX", "\\p{}", "\\p{L", "\\p{Elvish}", "[\\p{L}-z]",
-    "(?<n>a)(?<n>b)", "(?<n>a)(?P<n>b)",
-    "(?<=a*)", "(?<=a+)", "(?<=a?)", "(?<=a{1,2})", "(?<!a*)", "(?<=a|bc)", "(?<=(?:a|bc))",
-    "(?<=a{2,})", "(?<=(a|b*))", "(?<!.|..)", "(?<=a{4294967294}aaaa)",
-    # Conditionals on what does not exist
-    "(?(", "(?(1", "(?()a)", "(?(n)a)", "(?(0)a)", "(?(1)a)", "(?(-1)a)", "(?(a b)a)",
-    "(a)(?(1)b|c|d)",
-]  # fmt: skip
-
-TAKEN = [
-    *[case[0] for case in cases.CASES],
-    "(?<=(?:^)*)a", "(?<=(?=a)*)", "(?<=a{3})", "(?<=(a|b)c)", "(?<=ab|cd)", "(?<=()a)", "(?<=\\b)",
-    "(?<=(?=a*))", "(?<=(?<=a))", "(?<=a{0})", "(?<=(?:){0,5})", "(?<=a{2}|bb)", "(?:)*", "(?:^)*",
-    "(?=a)*", "(?!a)+", "(?<=a)*", "()*", "(?:a*)*", "(a*)*", "(?:a{2}){3}", "a{4294967294}",
-    "(?i)(?s)a", "(?i)(?#c)(?s)", "(?x) (?i) a", "(?x)#c\n(?i)a", "(?i)|a", "(?iii)a", "(?ims)a",
-    "(?u)a", "(?i-s:a)", "(?i-sm:a)", "(?-i:a)", "(?:a)(?#c)*", "(?a)(?a)b", "(?ii:a)", "(?i-ss:a)",
-    "x{1", "{", "}", "]", "[[]", "[a[b]", "[+--]", "[a||b]", "[a&&b]", "[a~~b]", "[--a]", "[a-a]",
-    "(?P<ª>a)", "(?P<_1>a)", "\\é", "\\ ", "\\\n", "a\\\\", "[\\\\]", "(?x)a#\\\n", "\\x00",
-    "\\N{digit one}", "\\N{LINE FEED}",
-    # Beyond `re`
-    "\\pL", "\\p{Lu}", "\\P{ ^greek }", "[\\p{L}\\PN-]", "a\\z", "(?<n>a)", "(?<a>)(?P<b>)",
-    "(?i)\\p{Lu}*",
-    "(?<=\\p{L})a", "\\\\z", "\\(?<n>a",
-]  # fmt: skip
-
-UNSUPPORTED = [
-    "(a)\\1", "(?P<n>a)(?P=n)", "(a)(?(1)b|c)", "(?P<n>a)?(?(n)b)", "(?>a)", "a*+", "a++", "a?+",
-    "a{2}+", "a{1,2}+", "(?>a*)b", "(a)\\1*", "(?i)(a)\\1", "(a)(?<=\\1)", "((a)\\2)",
-]  # fmt: skip
+PATTERNS: Final[dict[str, list[str]]] = tomllib.loads(
+    (TABLE.parent / "patterns.toml").read_text("utf-8")
+)
+REFUSED, UNSUPPORTED = PATTERNS["refused"], PATTERNS["unsupported"]
+TAKEN = [*[case[0] for cases in GROUPS.values() for case in cases], *PATTERNS["taken"]]
 
 
 @pytest.mark.parametrize("flags", FLAGS)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from functools import cache
 from itertools import islice
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 from hypothesis import given
@@ -25,45 +26,8 @@ DRAFT7 = "http://json-schema.org/draft-07/schema#"
 
 NAMES = ("a", "b", "c", "name")
 
-SCHEMAS: dict[str, Any] = {
-    "types": {"type": ["integer", "null", "string"]},
-    "closed object": {
-        "type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "boolean"}},
-        "required": ["a"], "additionalProperties": False,
-    },
-    "open object": {"properties": {"a": {"minimum": 2}}, "required": ["b"]},
-    "number of members": {"type": "object", "minProperties": 1, "maxProperties": 2},
-    "patterns of names": {
-        "patternProperties": {"^a": {"type": "integer"}, "e$": {"type": "string"}},
-        "additionalProperties": False,
-    },
-    "names": {"propertyNames": {"maxLength": 1}},
-    "tuples": {"prefixItems": [{"type": "integer"}, True], "items": False, "minItems": 1},
-    "contains": {"contains": {"const": 2}, "minContains": 1, "maxContains": 2},
-    "unique": {"items": {"enum": ["a", None, True]}, "uniqueItems": True},
-    "all of": {"allOf": [{"required": ["a"]}, {"properties": {"a": {"type": "string"}}}]},
-    "any of": {"anyOf": [{"type": "integer", "maximum": 3}, {"type": "array", "maxItems": 1}]},
-    "one of": {"oneOf": [{"minimum": 2}, {"type": "integer"}]},
-    "not": {"not": {"properties": {"a": {"type": "integer"}}, "required": ["a"]}},
-    "if": {
-        "if": {"properties": {"a": {"const": 2}}, "required": ["a"]}, "then": {"required": ["b"]},
-        "else": {"maxProperties": 1},
-    },
-    "dependencies": {
-        "dependentRequired": {"a": ["b"]}, "dependentSchemas": {"b": {"maxProperties": 2}},
-    },
-    "unevaluated": {
-        "properties": {"a": True}, "anyOf": [{"properties": {"b": True}, "required": ["b"]}, True],
-        "unevaluatedProperties": False,
-    },
-    "recursion": {
-        "type": "object", "properties": {"a": {"$ref": "#"}, "b": {"type": "integer"}},
-        "additionalProperties": False,
-    },
-    "constants": {"enum": [{"a": 1, "b": [2]}, 3, "a"]},
-    "strings": {"type": "string", "minLength": 1, "maxLength": 2, "pattern": "[a-m]"},
-    "numbers": {"type": "number", "exclusiveMinimum": -1, "maximum": 4, "multipleOf": 0.5},
-}  # fmt: skip
+FILE: Final = Path(__file__).parents[2] / "data" / "schemas.json"
+SCHEMAS: Final[dict[str, Any]] = json.loads(FILE.read_text("utf-8"))["keywords"]
 
 SCALARS = st.one_of(
     st.none(),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 from hypothesis import given, settings
@@ -19,70 +20,8 @@ from explorer.errors import NotRegular
 from explorer.languages.schema.source import JsonSchema
 from tests.evidence import examples
 
-SCHEMAS: dict[str, Any] = {
-    "tree": {
-        "type": "object", "required": ["value"], "additionalProperties": False,
-        "properties": {"value": {"type": "integer"}, "left": {"$ref": "#"}, "right": {"$ref": "#"}},
-    },
-    "list": {
-        "$ref": "#/$defs/cell",
-        "$defs": {"cell": {"anyOf": [{"type": "null"}, {
-            "type": "object", "required": ["head", "tail"], "additionalProperties": False,
-            "properties": {"head": {"type": "string", "maxLength": 2},
-                           "tail": {"$ref": "#/$defs/cell"}},
-        }]}},
-    },
-    "arrays": {"type": ["array", "boolean"], "items": {"$ref": "#"}, "minItems": 1},
-    "each other": {
-        "$ref": "#/$defs/a",
-        "$defs": {
-            "a": {"type": "array", "items": {"$ref": "#/$defs/b"}, "maxItems": 2},
-            "b": {"type": "object", "additionalProperties": {"$ref": "#/$defs/a"}},
-        },
-    },
-    "expression": {
-        "$ref": "#/$defs/e",
-        "$defs": {"e": {"oneOf": [
-            {"type": "integer", "minimum": 0},
-            {"type": "object", "required": ["op", "args"], "additionalProperties": False,
-             "properties": {"op": {"enum": ["+", "*"]},
-                            "args": {"type": "array", "items": {"$ref": "#/$defs/e"},
-                                     "minItems": 1}}},
-            {"type": "object", "required": ["op", "of"], "additionalProperties": False,
-             "properties": {"op": {"const": "-"}, "of": {"$ref": "#/$defs/e"}}},
-        ]}},
-    },
-    "all of": {
-        "type": "object", "required": ["kind"], "additionalProperties": False,
-        "properties": {"kind": {"enum": ["x", "y"]}, "in": {"type": "object"}},
-        "allOf": [{"properties": {"in": {"$ref": "#"}}},
-                  {"properties": {"in": {"properties": {"kind": {"const": "y"}}}}}],
-    },
-    "not": {
-        "type": "object", "properties": {"in": {"$ref": "#"}, "a": {"type": "null"},
-                                         "b": {"type": "null"}},
-        "not": {"required": ["a", "b"]}, "additionalProperties": False,
-    },
-    "kinds apart": {
-        "type": "object", "additionalProperties": False,
-        "anyOf": [{"properties": {"in": {"$ref": "#"}, "z": {"const": 1}}, "required": ["z"]},
-                  {"properties": {"in": {"type": "array", "items": {"$ref": "#"}}}}],
-        "properties": {"in": True, "z": {"type": "integer"}},
-    },
-    "two stacks": {
-        "type": "object", "additionalProperties": False,
-        "anyOf": [{"properties": {"in": {"$ref": "#"}}, "required": ["z"]},
-                  {"properties": {"in": {"$ref": "#/$defs/a"}, "z": False}}],
-        "properties": {"in": True, "z": {"const": 1}},
-        "$defs": {"a": {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}},
-                        "additionalProperties": False}},
-    },
-    "dynamic": {
-        "$id": "https://example.org/t", "$dynamicAnchor": "node", "type": "object",
-        "properties": {"of": {"type": "array", "items": {"$dynamicRef": "#node"}}},
-        "unevaluatedProperties": False,
-    },
-}  # fmt: skip
+FILE: Final = Path(__file__).parents[2] / "data" / "schemas.json"
+SCHEMAS: Final[dict[str, Any]] = json.loads(FILE.read_text("utf-8"))["recursive"]
 """Recursive schemas of many shapes."""
 
 LEAVES: st.SearchStrategy[Any] = st.sampled_from([None, True, 0, 3, -1, "a", "é\\", "abc", {}, []])

@@ -1,7 +1,4 @@
-"""Schemas that are given as text are read exactly, and what is not JSON is refused with its place.
-
-The oracle is ``jsonschema``, which gets the same text with its numbers read as decimals.
-"""
+"""Schemas as texts: faults, profiles."""
 
 from __future__ import annotations
 
@@ -11,14 +8,23 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import plotly.graph_objects as graph
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import explorer
 from explorer import json_schema, template
+from explorer.errors import UnsupportedSchema
+from explorer.languages.schema.reading.subschemas import prepared
 from explorer.languages.schema.reading.text import json_of, read_schema
 from explorer.languages.schema.source import JsonSchema
 from tests.evidence import examples
+
+# Schemas that are given as text are read exactly, and what is not JSON is refused with its place.
+#
+# The oracle is ``jsonschema``, which gets the same text with its numbers read as decimals.
+
 
 DIGITS = st.text("0123456789", min_size=1, max_size=40).map(lambda text: text.lstrip("0") or "0")
 
@@ -143,3 +149,101 @@ def test_a_template_spells_numbers_that_no_float_holds() -> None:
     made = template("{a}", a=json_schema('{"type": "integer", "minimum": 1e30, "maximum": 1e30}'))
     assert made.accepts("1" + "0" * 30)
     assert not made.accepts("1" + "0" * 29)
+
+
+# The errors of a schema and of the functions around it show the place and name the argument.
+
+
+BYTES = explorer.Vocabulary.from_bytes([bytes([k]) for k in range(256)], eos_ids=[256])
+
+
+@pytest.mark.parametrize("lazy", [True, None])
+@pytest.mark.parametrize("lines", [False, True])
+@pytest.mark.parametrize("levels", range(5))
+def test_a_fault_is_shown_at_every_level(levels: int, lines: bool, lazy: bool | None) -> None:
+    schema = '{"type": "nmber"}'
+    for _ in range(levels):
+        schema = '{"properties": {"a": ' + schema + "}}"
+    schema = schema.replace(": ", ":\n") if lines else schema
+    with pytest.raises(UnsupportedSchema) as caught:
+        explorer.compile(explorer.json_schema(schema), BYTES, lazy=lazy)
+    error = caught.value
+    assert error.pointer == "/properties/a" * levels + "/type"
+    start, end = error.evidence["start"], error.evidence["end"]
+    assert schema[start:end].startswith('"type"')  # type: ignore[misc]
+    assert "^^^^^^" in error.message
+
+
+# The profile of a schema: sizes by pointer, equal subschemas built once.
+
+
+SHORT: dict[str, Any] = {"type": "string", "maxLength": 20, "description": "short"}
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "a": SHORT, "b": {**SHORT, "description": "another"},
+        "c/d": {"anyOf": [{"type": "null"}, {"type": "integer"}]},
+    },
+    "required": ["a"],
+}  # fmt: skip
+
+
+def test_each_subschema_has_the_size_of_its_machine() -> None:
+    rows = {row.pointer: row for row in explorer.profile(SCHEMA).rows}
+    assert list(rows) == [
+        "", "/properties/a", "/properties/b", "/properties/c~1d", "/properties/c~1d/anyOf/0",
+        "/properties/c~1d/anyOf/1",
+    ]  # fmt: skip
+    for pointer, schema in (
+        ("/properties/a", SHORT),
+        ("/properties/c~1d/anyOf/0", {"type": "null"}),
+    ):
+        assert rows[pointer].states == explorer.json_schema(schema).dfa.num_states
+    assert rows[""].states > 2 * rows["/properties/a"].states
+    assert rows["/properties/b"].same_as == "/properties/a"
+    assert all(row.arcs >= row.states - 1 for row in rows.values())
+
+
+def test_the_treemap_is_a_plotly_figure() -> None:
+    figure: Any = graph.Figure(explorer.profile(SCHEMA).figure())
+    (treemap,) = figure.data
+    assert treemap.type == "treemap"
+    assert dict(zip(treemap.ids, treemap.parents, strict=True))["/properties/c~1d/anyOf/1"] == (
+        "/properties/c~1d"
+    )
+    assert set(treemap.parents) <= {"", *treemap.ids}
+    assert treemap.ids[0] == treemap.labels[0] == "the whole schema"  # "/" is the member "".
+
+
+def test_what_is_too_large_is_named_and_the_rest_measured() -> None:
+    schema = {"properties": {"a": {"type": "string", "maxLength": 5000}, "b": {"type": "null"}}}
+    sizes = explorer.profile(schema, explorer.Budget(states=5_000))
+    rows = {row.pointer: row for row in sizes.rows}
+    assert rows["/properties/a"].error.startswith("over budget: ")
+    assert rows["/properties/b"].states == 5
+    assert "the limit is 5,000" in str(sizes)
+
+
+def test_equal_subschemas_are_one_object_and_nothing_is_changed() -> None:
+    before = repr(SCHEMA)
+    same: Any = prepared(SCHEMA)[0]
+    assert same["properties"]["a"] is same["properties"]["b"]
+    assert repr(SCHEMA) == before
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"a": {"enum": [1]}, "b": {"enum": [True]}}},
+        {"properties": {"a": {"properties": {"x": True, "y": True}},
+                        "b": {"properties": {"y": True, "x": True}}}},
+        {"$defs": {"a": {"$id": "one", "type": "null"}, "b": {"$id": "one", "type": "null"}}},
+        {"allOf": [{"unevaluatedProperties": False}, {"unevaluatedProperties": False}]},
+    ],
+    ids=["one and true", "another order", "addresses", "unevaluated"],
+)  # fmt: skip
+def test_what_differs_or_has_an_address_stays_apart(schema: Any) -> None:
+    same: Any = prepared(schema)[0]
+    (inside,) = same.values()
+    first, second = inside.values() if isinstance(inside, dict) else inside
+    assert first is not second

@@ -1,18 +1,28 @@
-"""A schema as a kind of source: read, refused, explained, saved, stepped."""
+"""Sources of schemas."""
 
 from __future__ import annotations
 
 import json
+from functools import cache
+from itertools import islice, product
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
+import jsonschema
 import pytest
 import regex as regex_library
+from hypothesis import given
+from hypothesis import strategies as st
 
 import explorer
-from explorer.errors import BudgetExceeded, ConstraintError, UnsupportedSchema
+from explorer.automata.machine import Dfa
+from explorer.automata.words import words
+from explorer.errors import BudgetExceeded, ConstraintError, UnsatisfiableSchema, UnsupportedSchema
 from explorer.languages.schema.reading.text import spans_of, spot_of
 from explorer.languages.schema.source import JsonSchema
+
+# A schema as a kind of source: read, refused, explained, saved, stepped.
+
 
 PERSON: dict[str, Any] = {
     "type": "object",
@@ -276,3 +286,203 @@ def test_every_value_of_a_schema_has_its_span() -> None:
     assert text[slice(*spans["/properties/age/minimum"])] == '"minimum": 0'
     assert text[slice(*spans["/required/0"])] == '"age"'
     assert json.loads(text[slice(*spans[""])]) == PERSON
+
+
+# A schema that nothing satisfies says which keywords exclude each other.
+
+
+VOCABULARY = explorer.Vocabulary.from_bytes([bytes([k]) for k in range(256)], eos_ids=[256])
+
+
+@pytest.mark.long
+def test_a_smallest_set_is_one() -> None:
+    """Without any one of the keywords that are named there is a value: the definition itself."""
+    schema: dict[str, Any] = {
+        "type": "string", "minLength": 4, "pattern": "^a*$", "maxLength": 6, "format": "date",
+        "title": "none",
+    }  # fmt: skip
+    with pytest.raises(UnsatisfiableSchema) as raised:
+        explorer.compile(explorer.json_schema(schema), VOCABULARY)
+    names = [pointer[1:] for pointer in raised.value.pointers]
+    assert explorer.json_schema({name: schema[name] for name in names}).is_empty()
+    for name in names:
+        less = {other: schema[other] for other in names if other != name}
+        assert not explorer.json_schema(less).is_empty(), name
+
+
+# A name that is written twice is one member, as `json.loads` reads it.
+
+
+SCHEMAS: dict[str, Any] = {
+    "enum": {"minProperties": 2, "propertyNames": {"enum": ["a", "b", "c"]}},
+    "named too": {
+        "minProperties": 2, "properties": {"a": {"const": 1}},
+        "propertyNames": {"enum": ["a", "b"]},
+    },
+    "patterns": {
+        "minProperties": 2, "patternProperties": {"^[ab]$": {"const": 1}, "^c$": {"const": 2}},
+        "additionalProperties": False,
+    },
+    "required": {
+        "minProperties": 3, "required": ["a"], "propertyNames": {"enum": ["a", "b", "c"]},
+    },
+    "at most": {
+        "minProperties": 2, "maxProperties": 2, "propertyNames": {"enum": ["a", "b", "c"]},
+    },
+    "all of": {
+        "allOf": [{"minProperties": 2}, {"propertyNames": {"pattern": "^[abc]$"}}],
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("order", ["schema", "any"])
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_a_name_counts_once(name: str, order: Any) -> None:
+    schema = {"type": "object", **SCHEMAS[name]}
+    constraint = explorer.json_schema(schema, property_order=order, free_depth=0)
+    validator = jsonschema.Draft202012Validator(schema)
+    taken = 0
+    for count in range(4):
+        for names in product("abcd", repeat=count):
+            text = "{" + ",".join(f'"{each}":{1 + (each == "c")}' for each in names) + "}"
+            valid = validator.is_valid(json.loads(text))
+            accepted = constraint.accepts(text)
+            assert valid or not accepted, text
+            sorted_names = order == "any" or list(names) == sorted(names)
+            if valid and len(set(names)) == count and sorted_names:
+                assert accepted, text
+            taken += accepted
+    assert taken
+
+
+@pytest.mark.parametrize("order", ["schema", "any"])
+def test_one_name_is_not_two(order: Any) -> None:
+    schema = {"type": "object", "minProperties": 2, "propertyNames": {"const": "a"}}
+    with pytest.raises(UnsatisfiableSchema) as raised:
+        explorer.compile(explorer.json_schema(schema, property_order=order), VOCABULARY)
+    assert raised.value.pointers == ("/type", "/minProperties", "/propertyNames")
+
+
+# JSON without a schema: exactly the values that nest no deeper than they may.
+
+
+VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.sampled_from([0.5, -2.25, 1.5e-7, 1e15]),
+              st.text(st.characters(exclude_categories=("Cs",)))),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=2), st.dictionaries(st.text("ab", max_size=2), inner, max_size=2)
+    ),
+    max_leaves=8,
+)  # fmt: skip
+
+
+def nesting(value: Any) -> tuple[int, int]:
+    """The deepest nesting of objects, and that of arrays."""
+    if not isinstance(value, dict | list):
+        return 0, 0
+    inside = [nesting(each) for each in (value.values() if isinstance(value, dict) else value)]
+    objects = max((each[0] for each in inside), default=0)
+    arrays = max((each[1] for each in inside), default=0)
+    return (objects + 1, arrays) if isinstance(value, dict) else (objects, arrays + 1)
+
+
+@cache
+def machine(objects: int, arrays: int, whitespace: Any = "flexible") -> Dfa:
+    return explorer.json(objects, arrays, whitespace=whitespace).dfa
+
+
+@given(VALUES, st.integers(0, 2), st.integers(0, 2), st.sampled_from([None, 1]))
+def test_what_is_accepted_is_what_nests_so_deep(
+    value: Any, objects: int, arrays: int, indent: int | None
+) -> None:
+    deepest = nesting(value)
+    text = json.dumps(value, indent=indent).encode()
+    fits = deepest[0] <= objects and deepest[1] <= arrays
+    assert machine(objects, arrays).accepts(text) == fits
+
+
+@pytest.mark.parametrize("whitespace", ["compact", "pretty", "flexible"])
+def test_what_is_written_is_json(whitespace: Any) -> None:
+    for word in islice(words(machine(1, 1, whitespace)), 300):
+        assert nesting(json.loads(word))[0] <= 1
+
+
+def test_a_limit_that_is_wrong_is_found() -> None:
+    value = {"a": {"b": 1}}
+    assert nesting(value) == (2, 0)
+    assert machine(2, 0).accepts(json.dumps(value).encode())
+    assert not machine(1, 2).accepts(json.dumps(value).encode())
+
+
+def test_json_is_parsed_as_data() -> None:
+    assert explorer.json(1, 1).parse('{"a":[1.5,null]}') == {"a": [1.5, None]}
+
+
+# Depth limits leave values out; they never let a value in that the schema excludes.
+
+
+LISTS: dict[str, Any] = {"l": {"type": "array", "items": {"$ref": "#/$defs/l"}}}
+TREES: dict[str, Any] = {
+    "t": {
+        "type": "object",
+        "properties": {"c": {"$ref": "#/$defs/t"}},
+        "additionalProperties": False,
+        "anyOf": [{"required": ["c"]}, {"maxProperties": 0}],
+    }
+}
+NESTED = {"type": "array", "items": {"type": "array", "items": {"type": "array"}}}
+SCHEMAS_OF_DEPTHS: dict[str, dict[str, Any]] = {
+    "not a list": {"$defs": LISTS, "not": {"$ref": "#/$defs/l"}},
+    "nested, not a list": {"$defs": LISTS, **NESTED, "not": {"$ref": "#/$defs/l"}},
+    "not not a list": {"$defs": LISTS, "not": {"not": {"$ref": "#/$defs/l"}}},
+    "one of": {"$defs": LISTS, "oneOf": [{"$ref": "#/$defs/l"}, NESTED]},
+    "if a list": {"$defs": LISTS, "if": {"$ref": "#/$defs/l"}, "then": False},
+    "at most one list": {
+        "$defs": LISTS, "type": "array", "items": {}, "contains": {"$ref": "#/$defs/l"},
+        "maxContains": 1,
+    },
+    "at most one value": {
+        "type": "array", "items": NESTED, "contains": {}, "maxContains": 1, "minContains": 0,
+    },
+    "tree with a choice": {"$defs": TREES, "$ref": "#/$defs/t"},
+    "not a tree": {"$defs": TREES, "type": "object", "not": {"$ref": "#/$defs/t"}},
+}  # fmt: skip
+
+
+def values(depth: int) -> list[object]:
+    """Arrays and objects of a few shapes, and a number."""
+    if depth == 0:
+        return [1, []]
+    inner = values(depth - 1)
+    pairs: list[object] = [list(pair) for pair in product(inner[:4], repeat=2)]
+    return [1, [], {}, *([each] for each in inner), *({"c": each} for each in inner), *pairs]
+
+
+@pytest.mark.parametrize("max_depth", [1, 4])
+@pytest.mark.parametrize("name", SCHEMAS_OF_DEPTHS)
+def test_what_is_accepted_is_valid(name: str, max_depth: int) -> None:
+    """Every accepted value is one that jsonschema accepts, and at some depth there are some."""
+    schema = SCHEMAS_OF_DEPTHS[name]
+    constraint = explorer.json_schema(schema, max_depth=max_depth)
+    validator = jsonschema.Draft202012Validator(schema)
+    accepted = [
+        value for value in values(4) if constraint.accepts(json.dumps(value, separators=(",", ":")))
+    ]
+    assert accepted or max_depth == 1
+    assert [value for value in accepted if not validator.is_valid(cast("Any", value))] == []
+
+
+def test_a_tree_beside_a_choice_is_followed_to_its_depth() -> None:
+    """A reference is recursive also where a choice stands beside the member that leads back."""
+    constraint = explorer.json_schema(SCHEMAS_OF_DEPTHS["tree with a choice"], max_depth=2)
+    texts = ["{}", '{"c":{}}', '{"c":{"c":{}}}', '{"c":{"c":{"c":{}}}}']
+    assert [constraint.accepts(text) for text in texts] == [True, True, True, False]
+
+
+@pytest.mark.parametrize("excluded", [{}, True, {"not": False}], ids=["empty", "true", "double"])
+def test_nothing_is_left_of_everything(excluded: Any) -> None:
+    """The values that a schema without keywords excludes are all there are."""
+    constraint = explorer.json_schema({"not": excluded})
+    assert not constraint.accepts("[[[[1]]]]")
+    with pytest.raises(UnsatisfiableSchema):
+        explorer.compile(constraint, explorer.Vocabulary.from_bytes([b"1", None], eos_ids=[1]))

@@ -1,10 +1,12 @@
-"""Spellings of numbers that a schema accepts, against exact decimal arithmetic and jsonschema."""
+"""Numbers as they are spelled, and amounts."""
 
 from __future__ import annotations
 
 import json
 import math
+import random
 from decimal import Decimal, localcontext
+from fractions import Fraction
 from itertools import product
 from typing import Any, cast
 
@@ -14,8 +16,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import explorer
-from explorer.errors import UnsupportedSchema
+from explorer.automata.discovered.discover import Sets, discover
+from explorer.automata.discovered.discovered import Discovered
+from explorer.automata.machine import Dfa
+from explorer.automata.tree.build import build
+from explorer.automata.words import accepts
+from explorer.budget import Budget, Meter
+from explorer.errors import ExplorerError, UnsupportedSchema
+from explorer.languages.schema.machine import is_possible
+from explorer.languages.schema.text import numbers
+from explorer.languages.schema.values.amounts import ALL, WHOLE, NumberPart, Numbers, point
+from explorer.tokens.lazy import LazyMachine
+from tests.automata.discovered.beside import differences
 from tests.evidence import examples
+from tests.languages.schema.corpora import Group, needs_data, real
+from tests.languages.schema.test_waiting import beside
+
+# Spellings of numbers that a schema accepts, against exact decimal arithmetic and jsonschema.
+
 
 DRAFT_4 = "http://json-schema.org/draft-04/schema#"
 SPELLINGS = tuple(
@@ -340,3 +358,276 @@ def test_no_spelling_of_a_number_evades_what_a_schema_excludes(name: str) -> Non
         assert not validator.is_valid(json.loads(text)) and not constraint.accepts(text), text
     for text in taken:
         assert validator.is_valid(json.loads(text)) and constraint.accepts(text), text
+
+
+# Bounds and multiples against exact decimal arithmetic.
+
+
+BOUNDS = (
+    "0", "1", "-1", "2.5", "-2.5", "10", "100", "0.001", "-0.001", "99.99", "12", "0.25", "-30",
+    "1e-7", "2.5e-3", "1234567.125",
+)  # fmt: skip
+ORDERS = ("<", "=", ">", "<=", "=>")
+MULTIPLES = ((1, 0), (2, 0), (7, 0), (60, 0), (5, 1), (1, 2), (25, 2), (75, 1), (3, 3), (1, 8))
+
+
+def plain(draw_sign: str, whole: int, fraction: str) -> str:
+    return f"{draw_sign}{whole}{'.' + fraction if fraction else ''}"
+
+
+SPELLINGS_OF_NUMBERS = st.one_of(
+    st.builds(
+        plain,
+        st.sampled_from(["", "-"]),
+        st.one_of(st.integers(0, 40), st.integers(90, 130), st.integers(0, 10**8)),
+        st.text("0123456789", max_size=4),
+    ),
+    st.builds(
+        lambda sign, lead, fraction, exponent, width, letter: (
+            f"{plain(sign, lead, fraction)}{letter}-{str(exponent).zfill(width)}"
+        ),
+        st.sampled_from(["", "-"]),
+        st.integers(1, 9),
+        st.text("0123456789", max_size=3),
+        st.integers(1, 12),
+        st.integers(1, 3),
+        st.sampled_from("eE"),
+    ),
+    st.sampled_from([b.replace("e", "e") for b in BOUNDS if "e" not in b]),
+)
+
+
+def agrees(machine: Dfa, spelling: str, expected: bool) -> bool:
+    return machine.accepts(spelling.encode()) == expected
+
+
+MACHINES = {
+    (bound, wanted): numbers.compared(Decimal(bound), wanted, Meter())
+    for bound in BOUNDS
+    for wanted in ORDERS
+}
+
+
+def order(value: Decimal, bound: Decimal) -> str:
+    return "<" if value < bound else ">" if value > bound else "="
+
+
+@given(SPELLINGS_OF_NUMBERS)
+def test_a_bound_is_exact(spelling: str) -> None:
+    for (bound, wanted), machine in MACHINES.items():
+        expected = order(Decimal(spelling), Decimal(bound)) in wanted
+        assert agrees(machine, spelling, expected), (bound, wanted)
+
+
+@given(SPELLINGS_OF_NUMBERS, st.sampled_from(MULTIPLES))
+def test_a_multiple_is_exact(spelling: str, divisor: tuple[int, int]) -> None:
+    numerator, decimals = divisor
+    machine = numbers.multiples(numerator, decimals, Meter())
+    expected = Decimal(spelling) % Decimal(numerator).scaleb(-decimals) == 0
+    assert agrees(machine, spelling, expected)
+
+
+@pytest.mark.parametrize("spelling", ["", "01", "1.", ".5", "+1", "1e5", "--1", "1e+15", "0e-1"])
+def test_other_spellings_are_not_written(spelling: str) -> None:
+    for machine in (numbers.two_spellings(), numbers.three_spellings()):
+        assert not machine.accepts(spelling.encode())
+
+
+def test_a_wrong_machine_is_found() -> None:
+    """The oracle can fail: at the bound itself, one order off."""
+    assert not agrees(MACHINES["2.5", "<"], "2.5", expected=True)
+
+
+# Sets of numbers beside plain sets of many candidates, and beside the machines of their texts.
+
+
+DIVISORS = [Decimal(k) / 20 for k in (20, 40, 60, 100, 120, 140, 10, 30, 5, 240, 6, 50)]
+BOUNDS_OF_AMOUNTS = [
+    Decimal(k) / 20 for k in (-140, -50, -20, 0, 6, 20, 40, 50, 60, 120, 145, 240, 2000)
+]
+CANDIDATES = [
+    *(Decimal(k) / 20 for k in range(-200, 300)),
+    *(Decimal(k) / 1000 for k in (-420_000, -37_000, 33_000, 420_000, 1, -333, 100_500)),
+]
+METER = Meter(Budget(seconds=1e6))  # It runs from the import on, in whichever test comes last.
+
+
+def holds(part: NumberPart, number: Decimal) -> bool:
+    def divides(divisor: Decimal) -> bool:
+        return (Fraction(number) / Fraction(divisor)).denominator == 1
+
+    inside = part.low <= (number, 0) and (number, 1) <= part.high
+    return inside and all(map(divides, part.steps)) and not any(map(divides, part.but))
+
+
+def members(numbers: Numbers) -> set[Decimal]:
+    return {each for each in CANDIDATES if any(holds(part, each) for part in numbers)}
+
+
+def atom(rng: random.Random) -> Numbers:
+    cut: Any = rng.choice(BOUNDS_OF_AMOUNTS), rng.randrange(2)
+    return Numbers((rng.choice([
+        NumberPart(low=cut), NumberPart(high=cut), point(cut[0]), ALL, WHOLE,
+        NumberPart(steps=frozenset((rng.choice(DIVISORS),))),
+    ]),))  # fmt: skip
+
+
+def combined(rng: random.Random, depth: int) -> tuple[Numbers, set[Decimal]]:
+    """A random set, by its parts and by its candidates."""
+    if depth == 0:
+        made = atom(rng)
+        return made, members(made)
+    (one, first), (two, second) = combined(rng, depth - 1), combined(rng, depth - 1)
+    match rng.randrange(3):
+        case 0:
+            return one.met(two, METER), first & second
+        case 1:
+            return one.joined(two, METER), first | second
+        case _:
+            return one.without(two, METER), first - second
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_sets_are_combined_as_sets_and_spelled_as_they_are(seed: int) -> None:
+    rng = random.Random(seed)
+    numbers, expected = combined(rng, rng.randrange(1, 4))
+    assert members(numbers) == expected
+    assert numbers or not expected
+    if numbers:
+        machines = numbers.machines(METER)
+        assert all(machine.num_states for machine in machines)
+        for each in rng.sample(CANDIDATES, 40):
+            accepted = any(machine.accepts(f"{each:f}".encode()) for machine in machines)
+            assert accepted == (each in expected), (each, numbers)
+        listed = numbers.values(1000)
+        assert listed is None or len(listed) == 1000 or expected <= set(listed)
+
+
+def test_an_interval_without_a_multiple_is_empty() -> None:
+    schema = {"type": "integer", "exclusiveMinimum": 12, "exclusiveMaximum": 14, "multipleOf": 7}
+    assert not is_possible(schema, METER)
+    assert is_possible({**schema, "exclusiveMaximum": 15}, METER)
+    assert explorer.json_schema({**schema, "exclusiveMaximum": 15}).accepts("14")
+
+
+def test_multiples_that_all_are_taken_away_are_empty_at_once() -> None:
+    whole = Numbers((WHOLE._replace(low=(Decimal(0), 0), high=(Decimal(10**30), 0)),))
+    assert not whole.without(Numbers((NumberPart(steps=frozenset((Decimal("0.5"),))),)), METER)
+
+
+def test_many_divisors_are_one_where_all_are_asked_for() -> None:
+    """Product by product this is a machine of more than a million states."""
+    divisors = [{"multipleOf": each} for each in (6.75, 19, 9.5, 2.125)]
+    constraint = explorer.json_schema({"type": "number", "allOf": divisors})
+    assert constraint.accepts("8721") and constraint.accepts("-17442.0")
+    assert not constraint.accepts("8720") and not constraint.accepts("513")
+
+
+# Schemas whose long strings are counted, beside the machine in which they are written out.
+
+
+EITHER: dict[str, object] = {
+    "type": "object",
+    "anyOf": [
+        {"properties": {"a": {"maxLength": 4}}, "additionalProperties": False},
+        {"properties": {"a": {"type": "string", "minLength": 2}}, "additionalProperties": False},
+    ],
+}  # fmt: skip
+"""Together all strings are allowed, so that they may be spelled in every way."""
+
+_STRING = st.fixed_dictionaries(
+    {"type": st.sampled_from(["string", ["string", "null"], "integer"])},
+    optional={
+        "maxLength": st.integers(0, 5), "minLength": st.integers(0, 3),
+        "pattern": st.sampled_from(["^a", "b$", "[^a]"]),
+        "enum": st.lists(st.sampled_from(["a", "ab", "\n", "abba", 1]), min_size=1, unique=True),
+    },
+)  # fmt: skip
+
+
+def _around(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    object_of = st.fixed_dictionaries(
+        {
+            "type": st.just("object"),
+            "properties": st.dictionaries(st.sampled_from("ab"), inner, max_size=2),
+            "additionalProperties": st.just(False),
+        },
+        optional={"required": st.just(["a"])},
+    )
+    array_of = st.fixed_dictionaries(
+        {"type": st.just("array"), "items": inner, "maxItems": st.just(2)}
+    )
+    several = st.lists(inner, min_size=2, max_size=2)
+    joined = st.builds(lambda word, parts: {word: parts}, st.sampled_from(_JOIN), several)
+    apart = st.builds(lambda a, b: {"allOf": [a, {"not": b}]}, inner, inner)
+    return st.one_of(object_of, array_of, joined, apart)
+
+
+_JOIN = ["anyOf", "oneOf", "allOf"]
+SCHEMAS_OF_COUNTING = st.recursive(_STRING, _around, max_leaves=4)
+
+
+@given(SCHEMAS_OF_COUNTING, st.sampled_from(["compact", "flexible", "pretty"]))
+@settings(max_examples=examples(60))
+def test_counted_strings_are_those_written_out(schema: dict[str, object], whitespace: str) -> None:
+    assert beside(schema, whitespace=whitespace) == []
+
+
+SHORT: dict[str, object] = {"allOf": [{"type": "string", "maxLength": 3}, {"not": {"enum": ["a"]}}]}
+
+
+@pytest.mark.parametrize("schema", [EITHER, SHORT], ids=["either", "short"])
+def test_strings_that_are_combined_are_counted_rightly(schema: dict[str, object]) -> None:
+    assert beside(schema) == []
+
+
+def test_a_schema_that_no_table_holds_is_compiled_and_explained() -> None:
+    long = {"type": "string", "minLength": 2, "maxLength": 1_000_000}
+    schema: dict[str, object] = {
+        "type": "object", "required": ["a", "b"], "additionalProperties": False,
+        "properties": {"a": long, "b": {"type": "array", "items": long, "maxItems": 3}},
+    }  # fmt: skip
+    constraint = explorer.json_schema(schema)
+    vocabulary = explorer.Vocabulary.from_bytes([bytes([b]) for b in range(256)], eos_ids=[256])
+    compiled: object = explorer.compile(constraint, vocabulary, Budget(states=20_000))
+    assert isinstance(compiled, LazyMachine) and compiled.report.byte_machine == "discovered"
+    state: int | None = compiled.start
+    for byte in b'{"a":"x':
+        assert state is not None
+        state = compiled.step(state, byte)
+    assert state is not None
+    why = explorer.explain(compiled, state, ord('"'))
+    assert not why.allowed and [part.role for part in why.parts] == ["expects"]
+    assert why.parts[0].positions[0].label == "/properties/a/minLength"
+    byte_machine = constraint.discover(Meter())
+    assert isinstance(byte_machine, Discovered) and isinstance(byte_machine.kind, Sets)
+    for value, ok in (("xy", True), ("\n\\", True), ("😀", False), ("x" * 9000, True)):
+        data = json.dumps({"a": value, "b": [value]}, ensure_ascii=False, separators=(",", ":"))
+        assert accepts(byte_machine, data.encode()) == ok
+
+
+@needs_data
+@pytest.mark.long
+@pytest.mark.parametrize("group", list(real())[::7], ids=lambda group: group.name)
+def test_real_instances_are_judged_alike(group: Group) -> None:
+    """Every seventh of the real schemas, where both forms are within a budget."""
+    constraint = explorer.json_schema(group.schema, whitespace="flexible", property_order="any")
+    try:
+        closed = constraint.build(Meter(Budget(states=50_000, seconds=20)))
+        counted = constraint.discover(Meter(Budget(seconds=20)))
+    except ExplorerError as error:
+        pytest.skip(type(error).__name__)
+    for value, _ in group.tests:
+        data = json.dumps(value, ensure_ascii=False).encode()
+        assert accepts(closed, data) == accepts(counted, data)
+
+
+def test_a_least_length_alone_is_counted_too() -> None:
+    """As the machine in which it is written out, and at any size."""
+    for minimum in (3, 16, 40):
+        schema = {"type": "array", "items": {"type": "string", "minLength": minimum}}
+        tree = explorer.json_schema(schema).source.tree
+        assert differences(build(tree, Meter()), discover(tree, Budget())) == []
+    long = discover(explorer.json_schema({"minLength": 10_000}).source.tree, Budget(states=100_000))
+    assert not accepts(long, b'"' + b"a" * 9_999 + b'"')
+    assert accepts(long, b'"' + b"a" * 10_000 + b'"') and accepts(long, b'"' + b"b" * 10_030 + b'"')

@@ -1,8 +1,12 @@
-"""Values that wait until a text comes to them, beside the machine in which none does."""
+"""White space, waiting, plain texts, escapes."""
 
 from __future__ import annotations
 
-from typing import Any
+import json
+import random
+import re
+from itertools import islice
+from typing import Any, Final
 
 import pytest
 from hypothesis import Phase, example, given, settings
@@ -12,12 +16,19 @@ import explorer
 from explorer.automata.discovered.discover import Sets
 from explorer.automata.discovered.discovered import Discovered
 from explorer.automata.machine import NO_ARC, ByteMachine
-from explorer.automata.words import accepts
+from explorer.automata.words import accepts, words
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, UnsupportedSchema
+from explorer.languages.schema.source import JsonSchema
+from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from tests.automata.discovered.beside import differences
 from tests.evidence import examples
 from tests.languages.schema.corpora import Group, needs_data, real
+from tests.languages.schema.random_schemas import value
+from tests.languages.schema.test_against_jsonschema import SCHEMAS, validator
+
+# Values that wait until a text comes to them, beside the machine in which none does.
+
 
 _SMALL = st.integers(0, 4)
 _NUMBER: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
@@ -65,7 +76,7 @@ def _around(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 
 _JOIN = ["anyOf", "oneOf", "allOf"]
-SCHEMAS: st.SearchStrategy[dict[str, Any]] = st.builds(
+SCHEMAS_OF_WAITING: st.SearchStrategy[dict[str, Any]] = st.builds(
     lambda root, leaf: {**root, "$defs": {"leaf": leaf}},
     st.recursive(_LEAF, _around, max_leaves=5).filter(lambda it: isinstance(it, dict)),
     _LEAF,
@@ -119,7 +130,7 @@ ALIKE: dict[str, Any] = {
 
 @example(DEEP, "compact")
 @example(ALIKE, "compact")
-@given(SCHEMAS, st.sampled_from(["compact", "flexible", "pretty"]))
+@given(SCHEMAS_OF_WAITING, st.sampled_from(["compact", "flexible", "pretty"]))
 @settings(max_examples=examples(50), phases=[Phase.explicit, Phase.generate])
 def test_what_waits_is_what_is_made_at_once(schema: dict[str, Any], whitespace: str) -> None:
     assert beside(schema, whitespace=whitespace) == []
@@ -229,3 +240,224 @@ def test_no_value_is_evident_where_there_is_none(schema: dict[str, Any]) -> None
     last: dict[str, Any] = {**names, "h": schema}  # What comes after the first member waits.
     around = {"type": "object", "properties": last, "required": list(last)}
     assert explorer.json_schema(around).discover(Meter()).start == NO_ARC
+
+
+# White space between the tokens of JSON: that of `json.dumps`, and what a pattern says.
+
+
+OPEN: Final[dict[str, Any]] = {
+    "type": "object", "properties": {"a": {"type": "array", "items": {"type": "integer"}}, "b": {}}
+}  # fmt: skip
+NESTED: Final[dict[str, Any]] = {"a": [1, 2], "b": {"c": [], "d": [{}, {"e": None}]}}
+TREE: Final[dict[str, Any]] = {
+    "type": "object", "properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}},
+    "additionalProperties": False,
+}  # fmt: skip
+
+
+def compact(given: Any) -> str:
+    return json.dumps(given, separators=(",", ":"), ensure_ascii=False)
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_dumps_is_what_python_writes(name: str) -> None:
+    limits: Any = {"free_depth": 2, "recursion": "unroll"}
+    usual = explorer.json_schema(SCHEMAS[name], **limits)
+    spaced = explorer.json_schema(SCHEMAS[name], whitespace="dumps", **limits)
+    for word in islice(words(usual.dfa), 100):
+        given = json.loads(word)
+        if compact(given).encode() == word:
+            text = json.dumps(given, ensure_ascii=False)
+            assert spaced.accepts(text), word
+            assert spaced.accepts(word) == (text.encode() == word)
+    for word in islice(words(spaced.dfa), 100):
+        assert validator(name).is_valid(json.loads(word)), word
+
+
+@pytest.mark.parametrize("order", ["schema", "any"])
+@pytest.mark.parametrize("recursion", ["unroll", "stack"])
+def test_dumps_at_every_depth(order: Any, recursion: Any) -> None:
+    c = explorer.json_schema(
+        OPEN, whitespace="dumps", property_order=order, recursion=recursion, free_depth=4
+    )
+    assert c.accepts(json.dumps(NESTED))
+    for near in (
+        compact(NESTED), json.dumps(NESTED, indent=2), json.dumps(NESTED) + " ",
+        json.dumps(NESTED).replace(", ", ",", 1), json.dumps(NESTED).replace(": ", ":", 1),
+        json.dumps(NESTED).replace("[]", "[ ]"), json.dumps(NESTED).replace(", ", " ,", 1),
+    ):  # fmt: skip
+        assert not c.accepts(near), near
+
+
+def test_dumps_of_free_values() -> None:
+    c = explorer.json_schema(True, whitespace="dumps", free_depth=3)
+    draw = random.Random(5)
+    for _ in range(300):
+        given = value(draw, 3)
+        text = json.dumps(given, ensure_ascii=False)
+        assert c.accepts(text), text
+        assert c.accepts(compact(given)) == (text == compact(given))
+
+
+@pytest.mark.parametrize("pattern", ["[ ]?", r"[\n\t ]*", "", " ", r"(?:\n {0,4})?", r"\r\n|\t"])
+@pytest.mark.parametrize("recursion", ["unroll", "stack"])
+def test_a_pattern_says_what_stands_between_tokens(pattern: str, recursion: Any) -> None:
+    c = explorer.json_schema(
+        OPEN, whitespace_pattern=pattern, free_depth=4, property_order="any", recursion=recursion
+    )
+    draw = random.Random(7)
+    blanks = ["", " ", "  ", "\n", "\t", "\n  ", "\n     ", "\r\n"]
+    few = [each for each in blanks if re.fullmatch(pattern, each)]
+    tokens = re.findall(r'"[^"]*"|[\[\]{},:]|\w+', compact(NESTED))
+    judged = set[bool]()
+    for _ in range(300):
+        among = few if draw.random() < 0.8 else [draw.choice(few), draw.choice(blanks)]
+        between = [draw.choice(among) for _ in tokens[1:]]
+        text = tokens[0] + "".join(b + token for b, token in zip(between, tokens[1:], strict=True))
+        allowed = all(re.fullmatch(pattern, each) for each in between)
+        assert c.accepts(text) == allowed, text
+        judged.add(allowed)
+    assert judged == {True, False}
+    assert not c.accepts(" " + compact(NESTED))
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_an_empty_pattern_is_compact_and_what_a_pattern_allows_is_valid(name: str) -> None:
+    limits: Any = {"free_depth": 1, "recursion": "unroll"}
+    usual = explorer.json_schema(SCHEMAS[name], **limits)
+    empty = explorer.json_schema(SCHEMAS[name], whitespace_pattern="", **limits)
+    assert empty.equivalent(usual)
+    optional = explorer.json_schema(SCHEMAS[name], whitespace_pattern="[ ]?", **limits)
+    dumps = explorer.json_schema(SCHEMAS[name], whitespace="dumps", **limits)
+    for c in (usual, dumps):
+        assert (c - optional).is_empty()
+    for word in islice(words(optional.dfa), 100):
+        assert validator(name).is_valid(json.loads(word)), word
+
+
+def test_members_left_out_have_no_white_space_of_their_own() -> None:
+    schema = {
+        "properties": {"a": {"const": 1}, "b": {"const": 2}, "c": {"const": 3}},
+        "type": "object", "additionalProperties": False,
+    }  # fmt: skip
+    c = explorer.json_schema(schema, whitespace_pattern=" ")
+    assert c.accepts('{ "c" : 3 }')
+    assert c.accepts('{ "a" : 1 , "c" : 3 }')
+    assert c.accepts("{ }")
+    for near in ('{  "c" : 3 }', '{"c" : 3 }', '{ "a" : 1 ,  "c" : 3 }', "{}", "{  }"):
+        assert not c.accepts(near), near
+
+
+def test_a_tree_on_a_stack_has_the_same_white_space() -> None:
+    given: dict[str, Any] = {}
+    for _ in range(30):
+        given = {"left": given, "right": {}}
+    dumps = explorer.json_schema(TREE, whitespace="dumps", recursion="stack")
+    assert dumps.accepts(json.dumps(given))
+    assert not dumps.accepts(compact(given))
+    optional = explorer.json_schema(TREE, whitespace_pattern="[ ]?", recursion="stack")
+    assert optional.accepts(json.dumps(given))
+    assert optional.accepts(compact(given))
+    assert not optional.accepts(json.dumps(given).replace(": ", ":  ", 1))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"whitespace": "dumps"}, {"whitespace": "pretty"}, {"whitespace_pattern": "[ ]?"}],
+)
+def test_white_space_of_every_kind_is_relaxed_to_any(options: dict[str, Any]) -> None:
+    given = explorer.json_schema({"type": "array", "items": {"type": "integer"}}, **options)
+    text = "[1,\t2 ]"
+    cause = explorer.explain_text(given, text).cause
+    assert cause is not None and cause.change.label == "allow white space"
+    freer = cause.constraint
+    assert (given.accepts(text), freer.accepts(text)) == (False, True)
+    assert "flexible" in freer.source.remark and "pattern" not in freer.source.remark
+    assert source_from_dict(source_to_dict(freer.source)) == freer.source
+
+
+# Objects whose members are all named, beside the closed form.
+
+
+DRAFT_4 = "http://json-schema.org/draft-04/schema#"
+DRAFT_7 = "http://json-schema.org/draft-07/schema#"
+
+_VALUES: st.SearchStrategy[Any] = st.one_of(
+    SCHEMAS_OF_WAITING.map(lambda schema: {k: v for k, v in schema.items() if k != "$defs"}),
+    st.sampled_from(
+        [
+            {"type": "string"},
+            {"type": "integer"},
+            {"type": "number"},
+            {"type": "boolean"},
+            {"type": "null"},
+            {"enum": ["a", 'q"\n', "é", "ab"]},
+            {"enum": ["b"], "type": "string"},
+            {"enum": []},
+            {"enum": [1, "a"]},
+            {"type": ["string", "null"]},
+            True,
+            False,
+            {},
+            {"enum": ["a"], "maxLength": 0},
+            {"type": "string", "title": "T"},
+        ]
+    ),
+)
+_NAMES = st.sampled_from(["a", "ab", "b", 'q"', "é\n", "", "a/b"])
+
+
+@st.composite
+def objects(draw: st.DrawFn) -> dict[str, Any]:
+    members = draw(st.dictionaries(_NAMES, _VALUES, max_size=4))
+    needed = st.lists(st.sampled_from(sorted(members)), unique=True) if members else st.just([])
+    schema: dict[str, Any] = {
+        "type": "object", "properties": members, "additionalProperties": False,
+        "required": draw(needed),
+    }  # fmt: skip
+    said = st.sampled_from([{}, {}, {"$schema": DRAFT_7}, {"title": "T", "x-more": {"type": 3}}])
+    return {**schema, **draw(said)}
+
+
+@given(objects())
+@settings(max_examples=examples(60), phases=[Phase.generate])
+def test_what_is_discovered_is_the_closed_form(schema: dict[str, Any]) -> None:
+    assert beside(schema) == []
+
+
+PLAIN: dict[str, Any] = {
+    "type": "object", "additionalProperties": False, "required": ["b"],
+    "properties": {"a": {"type": "string"}, "b": {"enum": ["x", "y"]}, "c": {"minimum": 3}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("options", [{"whitespace": "flexible"}, {"property_order": "any"},
+                                     {"escapes": "any"}, {"whitespace": "pretty"}],
+                         ids=str)  # fmt: skip
+def test_other_ways_to_write(options: dict[str, Any]) -> None:
+    assert beside(PLAIN, **options) == []
+    text = {"flexible": b'{ "b" : "x" }', "pretty": b'{\n  "b": "x"\n}'}.get(
+        options.get("whitespace", ""), b'{"b":"x"}'
+    )
+    machine = explorer.json_schema(PLAIN, **options).discover(Meter())
+    assert accepts(machine, text)
+
+
+def test_integers_of_draft_4_are_digits() -> None:
+    """The tree of a type alone is kept for later schemas, by draft."""
+    for draft, exponent in ((DRAFT_4, False), (DRAFT_7, True)):
+        schema = {**PLAIN, "properties": {"b": {"type": "integer"}}, "$schema": draft}
+        machine = explorer.json_schema(schema).discover(Meter())
+        assert accepts(machine, b'{"b":12}')
+        assert accepts(machine, b'{"b":12e3}') == exponent
+        assert beside(schema) == []
+
+
+def test_a_large_object_is_within_its_budget() -> None:
+    names = {f"name_{k}": {"type": "string"} for k in range(2000)}
+    schema = {"type": "object", "properties": names, "additionalProperties": False}
+    source = JsonSchema.of(schema)
+    outline = source.outline(Meter())
+    assert not source.ignored() and len(outline.parts) == 2000
+    with pytest.raises(explorer.errors.BudgetExceeded):
+        source.outline(Meter(explorer.Budget(states=10_000)))
