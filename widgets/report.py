@@ -108,8 +108,8 @@ def _traps(summary: SweepSummary) -> Any:
     said = "No run met a trap."
     if summary.traps:
         constraint, kind, count = summary.traps[0]
-        said = f"“{NAMES.get(kind, kind)}” is the most frequent: {count:,} runs of {constraint} "
-        said += "met it."
+        said = f"“{NAMES.get(kind, kind)}” is the most frequent: "
+        said += f"{counted(count, 'run')} of {constraint} met it."
     bars = [
         _bars(name, names, [counts.get((name, kind), 0) for kind in kinds], "%{x:,} rows")
         for name in dict.fromkeys(name for name, _, _ in summary.traps)

@@ -9,6 +9,7 @@ import pytest
 
 import explorer
 from tests.browser.acting import END, STEP, TOY, at, choose, press, quiet, rest
+from tests.browser.acting import opened as opened_menu
 from tests.browser.conftest import Lab, Notebook
 from widgets import Explorer
 from widgets.lessons.story import RECORD_PROMPT, record_constraint
@@ -307,6 +308,32 @@ def test_for_a_projector_three_machines_the_list_and_step(notebook: Notebook, la
         assert root.get_by_role("textbox", name="prompt").is_hidden()
         large.click()
         rest(root)
+    quiet(notebook)
+
+
+def test_enter_explains_what_was_found(toy: Locator, notebook: Notebook) -> None:
+    search = toy.get_by_role("searchbox", name="find a token")
+    search.fill("foo")
+    search.press("Enter")
+    toy.locator(".lmx-why h4", has_text="foo").wait_for()
+    quiet(notebook)
+
+
+def test_the_menu_of_the_construction_closes_and_its_step_is_in_view(
+    toy: Locator, notebook: Notebook
+) -> None:
+    token_dfa = opened_menu(toy.locator('[data-machine="token_dfa"]'))
+    token_dfa.get_by_label("Token DFA = FSA ∘ FST: construction").select_option("4")
+    now = token_dfa.locator(".lmx-lesson li.now")
+    now.wait_for()
+    rest(toy)
+    assert not token_dfa.locator(".lmx-menu .tools").is_visible()
+    box, around = now.bounding_box(), token_dfa.locator(".lmx-lesson").bounding_box()
+    assert box is not None and around is not None
+    assert around["y"] - 2 <= box["y"]
+    assert box["y"] + box["height"] <= around["y"] + around["height"] + 2
+    drawn = token_dfa.locator(".lmx-graph").bounding_box()
+    assert drawn is not None and drawn["height"] > 60
     quiet(notebook)
 
 

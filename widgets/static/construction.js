@@ -57,6 +57,7 @@ function construction(ui, title, graphs, box, update) {
     figure: () => (stages.number ? stages.figure : null),
     select: h("select", { title: "how it is made, over the tokens shown above", "aria-label": title + ": construction", onchange: () => {
       stages = stageOf(Number(built.select.value));
+      built.select.closest("details").open = false; // The menu would cover what it makes.
       update();
     } }, names.map((label, i) => h("option", { value: i }, label))),
   };
@@ -114,6 +115,8 @@ function construction(ui, title, graphs, box, update) {
         h("span.dim", { role: "status" }, `arc ${at} of ${sources.length}`), h("button.quiet", { onclick: go(null) }, "all")]),
       h("p.dim", {}, "Algorithm 2: the token DFA"), steps(made.algorithm, step),
       h("details", {}, h("summary", {}, "Algorithm 1: the detokenizing FST"), steps(made.first, -1)));
+    const here = box.querySelector("li.now");
+    if (here) requestAnimationFrame(() => (box.scrollTop = here.offsetTop - box.offsetTop - box.clientHeight / 2));
   };
   return built;
 }

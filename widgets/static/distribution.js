@@ -41,6 +41,16 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     ui.due.add(find);
     timer = setTimeout(find, 150);
   };
+  // Enter explains the first token that was found, also one that is still being looked for.
+  search.addEventListener("keydown", async (event) => {
+    if (event.key !== "Enter" || !search.value || event.isComposing) return;
+    event.preventDefault();
+    if (!results || results.key !== wanted()) {
+      clearTimeout(timer);
+      await find();
+    }
+    if (results && results.rows.length) ui.look(results.rows[0].id);
+  });
   search.addEventListener("input", () => {
     if (search.value) ui.selected = null; // The results take the place of the reason.
     later();

@@ -51,7 +51,7 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
     stop("");
     pattern.focus();
   } }, "back to it"));
-  const left = h("div.lmx-asks", {}, h("label", {}, h("span.word", {}, "Prompt"), h("span", { hidden: constraintOnly }, " to ", models)), h("div.lmx-slot", {}, prompt));
+  const left = h("div.lmx-asks", {}, h("label", {}, h("span.word", {}, "Prompt"), h("span", { hidden: constraintOnly }, folded ? "the model: " : " to ", models)), h("div.lmx-slot", {}, prompt));
   const sheet = h("div.lmx-sheet", {}, h("div.lmx-field", {}, behind, pattern), stands, error, kept);
   const right = h("div.lmx-says", {}, h("label", {}, h("span.word", {}, "Constraint: "), kind, " ", remark, " ", report), presets, h("div.lmx-slot", {}, sheet), h("span.lmx-doing", {}, doing, " ", cancel));
   // Where two lines continue one prompt with one model, each side has only a constraint of its own.

@@ -50,7 +50,7 @@ def _sentence(entry: Ahead, vocabulary: Vocabulary) -> str:
         return f"No token can follow it.{_ending(entry)}"
     wish = f"it wants {token_text(vocabulary, entry.wished)}"
     wish += "" if entry.wish_allowed else ", which is masked"
-    share = f"{100 * entry.mass:.2g}%"
+    share = f"{100 * entry.mass:.{2 if entry.mass < 0.095 else 3}g}%"
     return f"After it {share} of the model's probability is allowed: {wish}.{_ending(entry)}"
 
 
