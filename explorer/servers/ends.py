@@ -75,11 +75,12 @@ def min_tokens_said(run: ServerRun, written: int, *, only_the_end: bool) -> str:
         written: The number of tokens before the masked one.
         only_the_end: Whether the constraint allows only the end of the text there.
     """
-    least = run.asked("min_tokens", "min_new_tokens")
+    keys = ("min_tokens", "min_new_tokens")
+    key, least = next(((key, run.asked(key)) for key in keys if run.asked(key)), ("", 0))
     if type(least) is not int or written >= least or not only_the_end:
         return ""
     return (
-        f"min_tokens ({least}) forbids the end after {written} tokens, and the constraint allows "
+        f"{key} ({least}) forbids the end after {written} tokens, and the constraint allows "
         "only the end: every token was masked, and the largest of equal numbers is the first id, "
-        "0. Lower min_tokens, or let the constraint go on."
+        f"0. Lower {key}, or let the constraint go on."
     )

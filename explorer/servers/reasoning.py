@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from explorer.arguments import shown
-from explorer.servers.phases import REASONING_PARSERS, answer_begins
+from explorer.servers.phases import HARMONY_FINAL, REASONING_PARSERS, answer_begins
 from explorer.servers.run import LIMITED, ServerRun
 from explorer.servers.settings import SERVERS
 from explorer.servers.tables import table
@@ -112,12 +112,21 @@ def after_mark(pieces: Sequence[bytes], marks: Sequence[str]) -> tuple[int, str]
 
 def setting_of(run: ServerRun, topic: str) -> str:
     """The settings of the run's server for a topic; of vLLM and SGLang where it is not known."""
+    if topic == "thinking" and _is_harmony(run):
+        return '"reasoning_effort": "low" in the request shortens it; gpt-oss always reasons'
     if run.server in SERVERS:
         row = SERVERS[run.server]
         told: str = getattr(row, topic)
         return told if row.title in told else f"{row.title}: {told}"
     told = getattr(SERVERS["vllm"], topic)
     return f"vLLM and SGLang: {told}"
+
+
+def _is_harmony(run: ServerRun) -> bool:
+    """Whether the model that wrote a run is gpt-oss, whose reasoning has no switch."""
+    parser = run.asked("reasoning_parser")
+    marked = "<|channel|>" in (run.text or "") or "gpt-oss" in (run.model or "").lower()
+    return marked or REASONING_PARSERS.get(str(parser)) == HARMONY_FINAL
 
 
 def no_parser(run: ServerRun) -> str:
@@ -129,8 +138,9 @@ def no_parser(run: ServerRun) -> str:
             f"({setting_of(run, 'thinking')})."
         )
     off = (
-        ". The request turns thinking off, but the model or its template does not follow that."
-        if thinking_is_off(run)
+        f". The request turns thinking off ({thinking_off(run)}), but the model or its template "
+        "does not follow that."
+        if thinking_off(run)
         else f", or the reasoning off ({setting_of(run, 'thinking')})."
     )
     return (
@@ -139,11 +149,14 @@ def no_parser(run: ServerRun) -> str:
     )
 
 
-def thinking_is_off(run: ServerRun) -> bool:
-    """Whether the request turns the reasoning off."""
-    asked = run.asked("chat_template_kwargs.enable_thinking", "chat_template_kwargs.thinking",
-                      "enable_thinking", "think")  # fmt: skip
-    return asked is False
+def thinking_off(run: ServerRun) -> str:
+    """The setting of the request that turns the reasoning off; empty without one."""
+    keys = ("chat_template_kwargs.enable_thinking", "chat_template_kwargs.thinking",
+            "enable_thinking", "think", "thinking")  # fmt: skip
+    key = next((key for key in keys if run.asked(key) is False), "")
+    if not key and run.asked("reasoning_effort", "reasoning.effort") == "none":
+        return "reasoning_effort: none"
+    return f"{key.rpartition('.')[2]}: false" if key else ""
 
 
 def misfits(run: ServerRun, *, masked: bool) -> list[str]:
@@ -157,9 +170,9 @@ def misfits(run: ServerRun, *, masked: bool) -> list[str]:
     named = f"reasoning parser {parser!r}" if isinstance(parser, str) else "reasoning parser"
     if isinstance(parser, str) and parser not in REASONING_PARSERS:
         said.append(f"The {named} is not known here: the marks of all models were looked for.")
-    if masked and parser_is_on(run) and thinking_is_off(run):
+    if masked and parser_is_on(run) and thinking_off(run):
         said.append(
-            f"Thinking is off (enable_thinking: false), and the server has a {named}: it waits for "
+            f"Thinking is off ({thinking_off(run)}), and the server has a {named}: it waits for "
             "the mark that ends the reasoning, which never comes, so the constraint never begins. "
             "Run without the parser, or leave thinking on."
         )

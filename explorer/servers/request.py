@@ -153,6 +153,11 @@ class ConstraintPlace:
     types: tuple[str, ...] = ()
     note: str = ""
 
+    @property
+    def above(self) -> str:
+        """The path of the format that it is a part of; empty without one."""
+        return next((path for path in _FORMATS if self.path.startswith(path)), "")
+
 
 PLACES: Final = table("places", tuple[ConstraintPlace, ...])
 """The places of a constraint in a request, the likelier first where one holds another."""
@@ -293,15 +298,14 @@ def _fits(owner: LogPlace, row: ConstraintPlace) -> bool:
         typed = isinstance(value, dict) and row.path == "grammar"
         known = not is_format or isinstance(value, dict) or value == "json"
         return known and not typed and not (value is False and row.kind == "json_object")
-    above = next((path for path in _FORMATS if row.path.startswith(path)), row.path.split(".")[0])
+    above = row.above or row.path.split(".")[0]
     return owner.has(f"{above}.type") and owner.one(f"{above}.type").value in row.types
 
 
 def _of_row(owner: LogPlace, row: ConstraintPlace, server: str) -> RequestedConstraint | None:
     place, kind = owner.one(row.path), row.kind
-    above = next((path for path in _FORMATS if row.path.startswith(path)), "")
-    named = bool(above) and owner.one(f"{above}.type").value == "json_schema"
-    notes = [row.note] if row.note and above == "response_format" and named else []
+    own = row.above == "response_format" and owner.one("response_format.type").value
+    notes = [row.note] if row.note and own == "json_schema" else []
     pattern = None
     compact = True in (
         owner.one(key).value

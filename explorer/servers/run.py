@@ -53,29 +53,17 @@ def stops_of(request: LogPlace, named: LogPlace | None = None) -> Stops:
     """
     if named is not None:
         return Stops(_listed(named), known=True)
-    return Stops(
-        tuple(
-            stop
-            for owner in owners_of(request)
-            for key in _STOP_KEYS
-            if owner.has(key)
-            for stop in _listed(owner.one(key))
-        )
-    )
+    asked = (owner.one(key) for owner in owners_of(request) for key in _STOP_KEYS if owner.has(key))
+    return Stops(tuple(stop for place in asked for stop in _listed(place)))
 
 
 def _listed(place: LogPlace) -> tuple[str | int, ...]:
-    if place.value is None:
-        return ()
-    if not isinstance(place.value, list):
-        return (_stop(place),)
-    return tuple(_stop(entry) for entry in place.entries())
-
-
-def _stop(place: LogPlace) -> str | int:
-    if not isinstance(place.value, str | int) or isinstance(place.value, bool):
-        raise place.wrong("a stop string or a token id")
-    return place.value
+    stops: list[str | int] = []
+    for each in place.entries() if isinstance(place.value, list) else filter(None, [place]):
+        if not isinstance(each.value, str | int) or isinstance(each.value, bool):
+            raise each.wrong("a stop string or a token id")
+        stops.append(each.value)
+    return tuple(stops)
 
 
 @dataclass(frozen=True, slots=True)

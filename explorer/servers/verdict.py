@@ -280,11 +280,15 @@ def _follow(
     constraint: Constraint | TokenMachine | None, identified: IdentifiedRun, vocabulary: Vocabulary,
     requested: RequestedConstraint | None, budget: Budget | None,
 ) -> RunReading:  # fmt: skip
-    machine = _machine(constraint, vocabulary, requested, budget)
+    Meter(budget)  # A budget of a wrong type is reported as such, not as the constraint's fault.
+    machine: TokenMachine | None = None
     try:
+        machine = Rule.of(constraint, vocabulary, budget).machine
         return RunReading(machine, *follow_named(identified, machine, budget))
-    except BudgetExceeded as error:  # Of a part that was left until a text came to it.
-        if requested is None:
+    except ExplorerError as error:
+        # After the machine: a part that was left until a text came to it.
+        own = machine is None or isinstance(error, BudgetExceeded)
+        if requested is None or not own or "place" in error.evidence:
             raise
         raise requested.unusable(error) from error
 
@@ -501,21 +505,6 @@ def _settings(
         constraint, ids, refused, read.machine.vocabulary, run.server, budget
     )
     return [f"The token would be taken {setting}." for setting in settings]
-
-
-def _machine(
-    constraint: Constraint | TokenMachine | None,
-    vocabulary: Vocabulary,
-    requested: RequestedConstraint | None,
-    budget: Budget | None,
-) -> TokenMachine:
-    Meter(budget)  # A budget of a wrong type is reported as such, not as the constraint's fault.
-    try:
-        return Rule.of(constraint, vocabulary, budget).machine
-    except ExplorerError as error:
-        if requested is None or "place" in error.evidence:
-            raise
-        raise requested.unusable(error) from error
 
 
 def _log_probs(identified: IdentifiedRun) -> tuple[float | None, ...]:
