@@ -167,7 +167,7 @@ class SchemaOptions:
     def depth(self) -> Depth:
         """The depth to which values nest."""
         most = USUAL_DEPTH if self.max_depth is None else self.max_depth
-        return Depth(most, self.free_depth, self.free_depth, self.free_depth)
+        return Depth(most, self.free_depth)
 
     @property
     def spaces(self) -> bool:

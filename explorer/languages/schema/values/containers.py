@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from math import comb
-from typing import Final, cast
+from typing import Any, Final, Generic, TypeVar, cast
 
 from msgspec import Struct
 
@@ -28,6 +28,7 @@ from explorer.languages.schema.values.leaves import (
     OFF,
     ArrayLeaf,
     Formula,
+    Leaf,
     LetterQuestions,
     ObjectLeaf,
     OtherNames,
@@ -136,7 +137,7 @@ class InContainer(Struct, frozen=True, gc=False):
 
 
 def _placed(
-    leaves: Sequence[ArrayLeaf] | Sequence[ObjectLeaf], main: State, rest: Formula,
+    leaves: Sequence[Leaf], main: State, rest: Formula,
     states: Sequence[State], seen: int,
 ) -> InContainer | None:  # fmt: skip
     """A place without the parts that no longer matter; ``None`` if it cannot reach an end."""
@@ -148,21 +149,40 @@ def _placed(
     return InContainer(main, rest, kept, seen)
 
 
-class Arrays:
-    """The arrays of one case, as a machine over items."""
+_Leaf = TypeVar("_Leaf", ArrayLeaf, ObjectLeaf)
 
-    opening, closing = b"[", b"]"
+
+class _Letters(Generic[_Leaf]):
+    """The main leaf of a case, the others, and the formula of these that must hold at the end."""
 
     def __init__(
         self,
         ask: LetterQuestions,
         site: Site,
-        main: ArrayLeaf,
-        leaves: list[ArrayLeaf],
+        main: _Leaf,
+        leaves: list[_Leaf],
         rest: Formula,
     ) -> None:
         self._ask, self._site, self.main = ask, site, main
         self._leaves, self._rest = leaves, rest
+
+    def begin(self) -> InContainer | None:
+        """The place before the first letter; ``None`` if it cannot reach an end."""
+        states = [leaf.begin() for leaf in self._leaves]
+        return _placed(self._leaves, self.main.begin(), self._rest, states, 0)
+
+    def ends(self, place: InContainer) -> bool:
+        """Whether the array or object may end at a place."""
+        return self.main.ends(place.main) and ends(place.rest, self._leaves, place.states)
+
+
+class Arrays(_Letters[ArrayLeaf]):
+    """The arrays of one case, as a machine over items."""
+
+    opening, closing = b"[", b"]"
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
         self._numbers: dict[str, int] = {}
         self._told: dict[Wanted, list[Subschema] | None] = {}
 
@@ -203,11 +223,7 @@ class Arrays:
                 )  # fmt: skip
         if self.mark and main.unique is not None:
             self._remember(f"{main.unique.pointer}/uniqueItems")
-        return _placed(self._leaves, main.begin(), self._rest, [x.begin() for x in self._leaves], 0)
-
-    def ends(self, place: InContainer) -> bool:
-        """Whether the array may end at a place."""
-        return self.main.ends(place.main) and ends(place.rest, self._leaves, place.states)
+        return self.begin()
 
     def can_finish(self, place: InContainer, possible: IsPossible) -> bool | None:
         """Whether a place has a way to the end; ``None`` where that has to be searched for."""
@@ -341,9 +357,7 @@ class Arrays:
         if not main.contains and self._rest is True:
             return [Wanted(held) for held in main.every_item if held is not None]
         letters: dict[Wanted, None] = {}
-        start = _placed(
-            self._leaves, main.begin(), self._rest, [x.begin() for x in self._leaves], 0
-        )
+        start = self.begin()
         met = dict.fromkeys([] if start is None else [start])
         for place in (waiting := [*met]):  # The list grows while it is read.
             self._ask.meter.check("The letters of a schema", states=len(waiting))
@@ -380,23 +394,15 @@ class Arrays:
         return all(found(k, set()) for k in range(len(few)))
 
 
-class Objects:
+class Objects(_Letters[ObjectLeaf]):
     """The objects of one case, as a machine over members."""
 
     opening, closing = b"{", b"}"
     mark = 0
 
-    def __init__(
-        self,
-        ask: LetterQuestions,
-        site: Site,
-        main: ObjectLeaf,
-        leaves: list[ObjectLeaf],
-        rest: Formula,
-    ) -> None:
-        self._ask, self._site, self.main = ask, site, main
-        self._leaves, self._rest = leaves, rest
-        self._every = [main, *leaves]
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._every = [self.main, *self._leaves]
         self._known: dict[IsPossible, int] = {}
 
     @cached_property
@@ -484,11 +490,7 @@ class Objects:
             return None
         if not main.bits.keys() <= set(self.names):
             return None
-        return _placed(self._leaves, main.begin(), self._rest, [x.begin() for x in self._leaves], 0)
-
-    def ends(self, place: InContainer) -> bool:
-        """Whether the object may end at a place."""
-        return self.main.ends(place.main) and ends(place.rest, self._leaves, place.states)
+        return self.begin()
 
     def waits_at(self, place: InContainer) -> bool:
         """Whether the rest after a place is drawn only when a text reaches it."""

@@ -14,7 +14,6 @@ from math import comb
 from typing import Any, Final, Literal, Protocol, cast
 
 from explorer.automata.machine import Dfa
-from explorer.budget import Meter
 from explorer.errors import BudgetExceeded
 from explorer.languages.schema.options import SchemaOptions
 from explorer.languages.schema.reading.cases import (
@@ -30,7 +29,7 @@ from explorer.languages.schema.reading.subschemas import (
     Schema,
     Subschema,
 )
-from explorer.languages.schema.values.places import Conjunction, Wanted, conjunction
+from explorer.languages.schema.values.places import Conjunction, Placing, Wanted, conjunction
 from explorer.languages.schema.values.texts import Strings
 
 State = tuple[Any, ...]
@@ -146,11 +145,9 @@ _BESIDE: Final = frozenset(("patternProperties", "$id", "id", "unevaluatedProper
 _NO_PARTS: Final[dict[str, Schema]] = {}
 
 
-class LetterQuestions(Protocol):
+class LetterQuestions(Placing, Protocol):
     """The services of `ValueSets` that containers use."""
 
-    meter: Meter
-    ordered: bool
     every_set: bool
     options: SchemaOptions
     once: Literal["refused", "marked", "free"]
@@ -158,10 +155,6 @@ class LetterQuestions(Protocol):
 
     def pattern(self, sub: Subschema, pattern: str, keyword: str) -> Dfa | None:
         """The texts in which a pattern is found; ``None`` if the pattern is ignored."""
-        ...
-
-    def matches(self, sub: Subschema, pattern: str, name: str) -> bool:
-        """Whether a pattern is found in a name."""
         ...
 
     def told_apart(

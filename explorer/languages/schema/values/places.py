@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Final, Literal, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from explorer.automata.rules.pieces import components
 from explorer.budget import Meter
@@ -188,14 +188,11 @@ class Depth(NamedTuple):
 
     Args:
         recursion: How many more references of recursive schemas may be followed inside each other.
-        objects, arrays: How deep objects and arrays may nest in a value that no schema describes.
-        total: How deep both together may nest there.
+        free: How deep arrays and objects may nest in a value that no schema describes.
     """
 
     recursion: int
-    objects: int
-    arrays: int
-    total: int
+    free: int
 
 
 class Deepening:
@@ -206,9 +203,7 @@ class Deepening:
         self._endless = endless
         self._recursive: dict[object, bool] = {}
 
-    def inside(
-        self, depth: Depth, kind: Literal["objects", "arrays"], subs: tuple[Subschema, ...]
-    ) -> Depth | None:
+    def inside(self, depth: Depth, subs: tuple[Subschema, ...]) -> Depth | None:
         """The depth inside a container; ``None`` if nothing may be inside."""
         if self._endless and subs:
             return depth
@@ -218,10 +213,7 @@ class Deepening:
             return depth._replace(recursion=depth.recursion - 1)
         if any(sub.schema for sub in subs):
             return depth
-        left = getattr(depth, kind)
-        if left == 0 or depth.total == 0:
-            return None
-        return depth._replace(total=depth.total - 1, **{kind: left - 1})
+        return depth._replace(free=depth.free - 1) if depth.free else None
 
     def leads_back(self, sub: Subschema) -> bool:
         """Whether a subschema leads to a recursive one."""

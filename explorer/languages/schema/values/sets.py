@@ -118,10 +118,7 @@ _BOUNDS: Final = (
 """The keywords that bound numbers, and whether from below."""
 _Kind = Literal["array", "object"]
 WORDS: Final = {"null": None, "true": True, "false": False}
-_CONTAINERS: Final[tuple[tuple[_Kind, Literal["arrays", "objects"]], ...]] = (
-    ("array", "arrays"),
-    ("object", "objects"),
-)
+_CONTAINERS: Final[tuple[_Kind, ...]] = ("array", "object")
 OnceMode = Literal["refused", "marked", "free"]
 """How ``uniqueItems`` is compiled where items have too many values to draw every set of them: the
 schema is refused, the arrays are marked so that the machine remembers items, or items may repeat.
@@ -526,12 +523,12 @@ class ValueSets:
         self, wanted: Wanted, site: Site, depth: Depth | None
     ) -> Iterator[tuple[Container, Depth | Literal[False] | None]]:
         """The containers of a set, each with the depth inside; ``False`` if it must be empty."""
-        for kind, several in _CONTAINERS:
+        for kind in _CONTAINERS:
             for plain, machine in self.containers(wanted, site, kind):
                 if depth is None:
                     yield machine, None
                     continue
-                below = self.deepening.inside(depth, several, plain)
+                below = self.deepening.inside(depth, plain)
                 yield machine, False if below is None else below
 
     def can_end(self, machine: Container, depth: Depth | Literal[False] | None) -> bool:
