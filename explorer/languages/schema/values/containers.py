@@ -152,7 +152,7 @@ def _placed(
 _Leaf = TypeVar("_Leaf", ArrayLeaf, ObjectLeaf)
 
 
-class _Letters(Generic[_Leaf]):
+class _OfCase(Generic[_Leaf]):
     """The main leaf of a case, the others, and the formula of these that must hold at the end."""
 
     def __init__(
@@ -176,7 +176,7 @@ class _Letters(Generic[_Leaf]):
         return self.main.ends(place.main) and ends(place.rest, self._leaves, place.states)
 
 
-class Arrays(_Letters[ArrayLeaf]):
+class Arrays(_OfCase[ArrayLeaf]):
     """The arrays of one case, as a machine over items."""
 
     opening, closing = b"[", b"]"
@@ -394,7 +394,7 @@ class Arrays(_Letters[ArrayLeaf]):
         return all(found(k, set()) for k in range(len(few)))
 
 
-class Objects(_Letters[ObjectLeaf]):
+class Objects(_OfCase[ObjectLeaf]):
     """The objects of one case, as a machine over members."""
 
     opening, closing = b"{", b"}"
