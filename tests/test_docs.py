@@ -135,7 +135,7 @@ def test_decisions_stay_few_and_each_is_listed() -> None:
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 DOCS = README.parent / "docs"
-PAGES = (README, DOCS / "tour.md", DOCS / "notebook.md")
+PAGES = (README, DOCS / "tour.md", DOCS / "notebook.md", DOCS / "papers.md")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -164,6 +164,8 @@ def run_blocks(text: str) -> list[tuple[str, str | None]]:
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_every_block_runs_and_prints_what_the_page_says(path: Path) -> None:
+    if path.stem == "papers":
+        pytest.importorskip("pynini")
     outcomes = run_blocks(path.read_text(encoding="utf-8"))
     assert outcomes
     for printed, expected in outcomes:

@@ -306,14 +306,6 @@ GRAMMARS: Final[tuple[Exercise, ...]] = (
         "Both rules call themselves last, so both are loops.",
         "Each rule is a loop that ends with its other alternative.",
     ),
-    ValueExercise(
-        "grammars-draft",
-        1.75,
-        "One from the pass, half of the time a second, and a quarter of the time a third.",
-        "Add up how often there is a first token, a second one and a third one.",
-        ((lambda answer: answer == 2, "The second proposal counts only if the first was right."),),
-        within=0.001,
-    ),
 )
 
 STRUCTURED: Final[tuple[Exercise, ...]] = (*JSON, *GRAMMARS)

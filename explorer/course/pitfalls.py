@@ -1,4 +1,4 @@
-"""The exercises of the notebooks on the pitfalls of tokens (09a to 09g), and the ten cases of the
+"""The exercises of the notebooks on the pitfalls of tokens (09a to 09f), and the five cases of the
 notebook on debugging (06): a repair, or the culprit.
 
 The answers stand here and not in the notebooks; the tests work each of them out again.
@@ -18,29 +18,10 @@ CASES: Final[tuple[Exercise, ...]] = (
         "What does the model want to write before the name?",
     ),
     LanguageExercise(
-        "why-end",
-        r"[0-9]+(\.[0-9]{2})?",
-        "The point and its digits come together, or not at all.",
-        "Put a group around what may be missing, and a question mark after it.",
-    ),
-    LanguageExercise(
         "why-umlaut",
         "[a-zA-Zöü ]+",
         "Write the characters that you mean; `\\w` would let in many more.",
         "Put the letters into the class.",
-    ),
-    LanguageExercise(
-        "why-hyphen",
-        """[A-Za-z'"_<> -]+""",
-        "At the end of a class, or after a backslash, a hyphen is only a hyphen.",
-        "Where in a class does a hyphen not make a range?",
-    ),
-    ValueExercise(
-        "why-half",
-        b"\xa9",
-        "C3 and A9 are é; the mask allows the one token that completes it.",
-        "Which bytes has the letter in UTF-8? The first of them stands there already.",
-        ((lambda answer: answer == b"\xc3\xa9", "The first of these stands there already."),),
     ),
     ValueExercise(
         "why-dead-end",
@@ -55,36 +36,12 @@ CASES: Final[tuple[Exercise, ...]] = (
             ),
         ),
     ),
-    ValueExercise(
-        "why-too-long",
-        "nothing",
-        "After two digits the text must end, so no byte at all may follow.",
-        "Print it. How many texts are listed there?",
-        (
-            (
-                lambda answer: answer == "a digit",
-                "Two digits are read by then. How many does the pattern want?",
-            ),
-        ),
-    ),
     LanguageExercise(
         "why-white-space",
         r'\{ ?"a": ?[0-9]{1,3} ?\}',
         "White space is bounded now, and no trap is left.",
         "Which piece of the pattern stands for white space, and how does a pattern write one "
         "space that may be left out?",
-    ),
-    ValueExercise(
-        "why-order",
-        "any",
-        "Every order is accepted, by a larger machine.",
-        "The reason that was printed for the third text says it in quotes.",
-        (
-            (
-                lambda answer: answer == "schema",
-                "That is the default, with which the text is refused.",
-            ),
-        ),
     ),
     ValueExercise(
         "why-suspects",
@@ -182,12 +139,6 @@ UNICODE: Final[tuple[Exercise, ...]] = (
 
 BYTES: Final[tuple[Exercise, ...]] = (
     ValueExercise(
-        "bytes-count",
-        3,
-        "Its three bytes in UTF-8: each is a token of its own.",
-        "How many bytes has the character in UTF-8? Ask len('…'.encode()).",
-    ),
-    ValueExercise(
         "bytes-spellings",
         16,
         "Two ways for each of the four letters; a byte token may stand for any of them.",
@@ -223,12 +174,6 @@ SPACES: Final[tuple[Exercise, ...]] = (
         "digit; so the stage leaves it alone.",
         "Ask the tokenizer: lm.tokenizer.encode('means 17'), and read the tokens after 'means'. "
         "Give the texts of the tokens, from left to right.",
-    ),
-    LanguageExercise(
-        "spaces-pattern",
-        " (five|ten|seventeen)",
-        "The space is a part of the text, so it belongs in the pattern.",
-        "Write one pattern for the three words, each after one space.",
     ),
 )
 

@@ -13,7 +13,7 @@ from tests.notebooks.running import course
 
 LESSONS = [path.stem for path in course() if path.stem != "00_quickstart"]
 """The quickstart has a test of its own, beside those of the explorer."""
-SHORT = "09e_isolated_spaces"
+SHORT = "09d_bytes_and_spaces"
 """The one that runs in every test run; the others are `long`."""
 
 

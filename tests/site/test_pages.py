@@ -117,6 +117,16 @@ def test_the_navigation_names_every_page_once() -> None:
     order = flat(navigation(places))
     assert order[0] == "index.md"
     assert order.index("course/README.md") < order.index("course/01_tokens_are_bytes.md")
+    # The groups are those of the reading order, and a lesson has its number.
+    made: Any = navigation(places)
+    lessons = next(entry["Course"] for entry in made if "Course" in entry)
+    groups = {name: flat(pages) for entry in lessons[1:] for name, pages in entry.items()}
+    said = (ROOT / "notebooks" / "README.md").read_text("utf-8")
+    for name, inside in groups.items():
+        below = said.split(f"## {name}\n")[1].split("\n## ")[0]
+        stems = [page.removeprefix("course/").removesuffix(".md") for page in inside]
+        assert re.findall(r"^\| `(\w+)\.ipynb`", below, re.MULTILINE) == stems
+    assert {"04 Composition": "course/04_composition.md"} in lessons[1]["Core"]
 
 
 def test_the_reference_has_every_public_name() -> None:

@@ -22,6 +22,14 @@ _GUIDES: Final = (
     "architecture.md",
     "limits.md",
 )
+_ROOMS: Final = tuple(f"{folder}/" for folder in (COURSE, "reference", "benchmarks", "decisions"))
+_GROUPS: Final = (
+    ("Core", "00 01 02 03 04 05 06"),
+    ("Formats", "07 08 14"),
+    ("Tokenizers", "09"),
+    ("Research", "10 11 12 13"),
+)
+"""The groups of lessons, by the first two digits of their files, as in `notebooks/README.md`."""
 _LAST: Final = ("glossary.md", "overview.md", "contributing.md", "changelog.md")
 
 
@@ -33,12 +41,13 @@ def navigation(places: Iterable[str]) -> list[dict[str, object] | str]:
     """
     pages = {place for place in places if place.endswith(".md")}
     rooms = {
-        "Course": _room(pages, COURSE),
+        "Course": _course(_room(pages, COURSE)),
         "Reference": _room(pages, "reference"),
         "Benchmarks": _room(pages, "benchmarks"),
         "Decisions": _room(pages, "decisions"),
     }
-    apart = {*_FIRST, *_GUIDES, *_LAST, *(page for room in rooms.values() for page in room)}
+    apart = {*_FIRST, *_GUIDES, *_LAST}
+    apart |= {page for page in pages if page.startswith(_ROOMS)}
     models = _room(pages, "models")
     others = sorted(pages - apart - set(models) - {"gallery/index.md"})
     guides = [place for place in _GUIDES if place in pages] + others + models
@@ -53,6 +62,23 @@ def navigation(places: Iterable[str]) -> list[dict[str, object] | str]:
         {"Decisions": rooms["Decisions"]},
         *(_named(place) for place in _LAST if place in pages),
     ]
+
+
+def _course(pages: list[str]) -> list[object]:
+    """The lessons in their groups, each with its number; what is in no group comes at the end."""
+
+    def group(page: str) -> str:
+        number = page.removeprefix(f"{COURSE}/")[:2]
+        return next((name for name, numbers in _GROUPS if number in numbers.split()), "")
+
+    def shown(page: str) -> dict[str, str]:
+        number, _, words = page.removeprefix(f"{COURSE}/").removesuffix(".md").partition("_")
+        return {f"{number} {words.replace('_', ' ').capitalize()}": page}
+
+    first = [page for page in pages if page.endswith("README.md")]
+    lessons = [page for page in pages if page not in first]
+    grouped = [{name: [shown(p) for p in lessons if group(p) == name]} for name, _ in _GROUPS]
+    return [*first, *grouped, {"Your own": [shown(p) for p in lessons if not group(p)]}]
 
 
 def _named(place: str) -> dict[str, object] | str:

@@ -47,7 +47,6 @@ from explorer.tokens.schemes.terminals import (
     FLAT_OBJECT,
     TerminalGrammar,
 )
-from explorer.tokens.token_dfa import same_machine
 from widgets import Explorer
 from widgets.cursor import Cursor
 from widgets.figures.drawing.labels import token_names
@@ -75,6 +74,7 @@ from widgets.lessons.lettered import (
     FIGURE_4,
     FIGURE_5,
     FIGURE_9,
+    acceptor,
     dfa_letters,
     lettered_picture,
     matched,
@@ -92,7 +92,6 @@ from widgets.lessons.story import (
     RECORD,
     RECORD_PROMPT,
     RECORD_SCHEMA,
-    detokenizer_states,
     hero_picture,
     own_picture,
     record_constraint,

@@ -1,19 +1,17 @@
 """Parts that lessons share: the machines of the course in one picture, one more in each lesson; a
-transducer that a reader has written, with its output; the size of a detokenizing FST; and the
-record that is used throughout the course.
+transducer that a reader has written, with its output; and the record that is used throughout.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Literal
+from typing import Final
 
 from explorer.arguments import wrong
 from explorer.automata.drawn import DrawnTransducer
 from explorer.course.transducers import ROOT, given_arcs, written_by
 from explorer.languages.constraint import Constraint, regex
 from explorer.languages.schema.source import json_schema
-from explorer.vocabulary import Vocabulary
 from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.drawing.svg import LINE, OK, PANEL, SOFT, box, document, machine, text
 from widgets.figures.machines.pushdown_figure import FIGURE_6, FIGURE_SYMBOLS, pushdown_figure
@@ -133,26 +131,6 @@ def own_picture(arcs: Sequence[tuple[str, str, str, str]], tokens: Sequence[str]
         else:
             said.append(f"{token} writes {' or '.join(sorted(written))}")
     return lettered_picture("; ".join(said), drawn, names=names, loops=True)
-
-
-def detokenizer_states(vocabulary: Vocabulary, form: Literal["original", "compact"]) -> int:
-    """The number of states of the detokenizing FST, counted from the bytes of the tokens.
-
-    Args:
-        vocabulary: The tokens.
-        form: ``"original"``, a state for each byte but the last of each token; or ``"compact"``, a
-            state for each proper beginning of a token. Both count the root.
-
-    Example:
-        >>> from explorer import Vocabulary
-        >>> toy = Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for", b"food"], eos_ids=[5])
-        >>> detokenizer_states(toy, "original"), detokenizer_states(toy, "compact")
-        (9, 5)
-    """
-    tokens = [data for data in vocabulary.tokens if data]
-    if form == "original":
-        return 1 + sum(len(data) - 1 for data in tokens)
-    return len({b"", *(data[:k] for data in tokens for k in range(len(data)))})
 
 
 RECORD_PROMPT: Final = "Write a record of a person.\n"
