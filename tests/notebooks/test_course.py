@@ -345,6 +345,10 @@ def test_invasiveness(show: Show) -> None:
     assert verdicts == [["yes", "yes"], ["yes", "no"], ["no", "no"]]
     assert "It is 2." in shown.printed("tree")
     assert shown.plain("tree").startswith("Inside int, k = 1: 7 tokens, 7 allowed")
+    # What the parser prunes after `(12`: a bracket that opens, and the end.
+    (_, scanned, pruned) = shown.plain("pruned").splitlines()
+    assert pruned.split(": ")[1].replace(" (masked)", "").split(" | ") == ["(", "1(", "end"]
+    assert "| end" in scanned
     # The exercises, by the engine: the token with its borders, and the mask.
     asked = (
         "[bool(m.allowed(m.step(m.step(m.start, ids[0]), ids[1]))[ids[2]]) for k in (2, 3)"
@@ -391,6 +395,8 @@ def test_from_lemma_to_test(show: Show) -> None:
     # The mutant is found.
     assert shown.value("met") is not None and "It is Lemma 1." in shown.printed("mutant")
     assert shown.printed("shared").startswith("25 of 25 pairs")
+    counts = [sum(n**k for k in range(5)) for n in (5, 4)]
+    assert shown.printed("theorems").split("\n")[:2] == [f"({n}, {n})" for n in counts]
     # The mutant of the exercise: only cycles, and a cycle that writes another token.
     swap = (
         "type(m)(m.num_states, tuple((a, {'f': 'oo', 'oo': 'f'}.get(r, r), w, b)"
@@ -458,6 +464,11 @@ def test_project(show: Show) -> None:
     assert shown.value("[groups[0].offered, groups[0].count]") == ["a line break or tab", 1]
     assert "It is another way to write a right answer." in shown.printed("groups")
     assert "traps" in shown.printed("traps")
+    rows = [line.split() for line in shown.printed("number").splitlines()]
+    assert rows == [
+        ["71", "True", "True"], ["71.000", "True", "False"], ["7e00000", "True", "False"],
+        ["171", "False", "False"],
+    ]  # fmt: skip
     said = shown.printed("advice-code").splitlines()
     assert said == ["True False", "{'name': 'Ada', 'city': 'London'}"]
     widget(shown)
