@@ -131,12 +131,11 @@ def _lark(chance: Random) -> str:
         rules.append(f"{name}: {body}")
     if chance.random() < 0.4:
         rules[-1] += f' | "(" {names[-1]} ")"'
-    # llguidance does not come back where a terminal is only followed by itself, without end.
+    # llguidance does not come back where only one text can follow, without end: what is ignored,
+    # or a terminal that repeats.
     bounds = {"*": "{0,2}", "+": "{1,2}", "{2,}": "{2,3}"}
     for name in terminals:
         pattern = re.sub(r"(?<=[)\]}])([*+]|\{2,\})\??", lambda made: bounds[made[1]],
                          _pattern(chance, 2))  # fmt: skip
         rules.append(f"{name}: /{pattern}/")
-    if chance.random() < 0.2:
-        rules.append("%ignore / +/")
     return "\n".join(rules)
