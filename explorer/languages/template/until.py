@@ -6,9 +6,9 @@ divide the whole text. With the stop ``"\\n\\n"``, the text ``"a\\n"`` is not in
 because the first stop would begin inside the text. Assertions of a pattern, such as ``\\b`` or a
 lookahead, would depend on the surrounding text and are refused.
 
-For a fixed stop, these are the texts without the stop that do not end with a beginning of it after
-which the stop would come sooner. For a pattern, they are those that some word of the
-pattern can follow in which no match begins earlier.
+For fixed stops, these are the texts without a stop that, for some stop, do not end with a beginning
+which that stop would complete. For a pattern, they are those that some word of the pattern can
+follow in which no match begins earlier.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 
 from explorer.arguments import instance, listed, wrong
 from explorer.automata.construction.minimize import minimize
-from explorer.automata.construction.operations import dfa_to_nfa, difference, intersection
+from explorer.automata.construction.operations import dfa_to_nfa, difference, intersection, union
 from explorer.automata.construction.subset import minimal_dfa
 from explorer.automata.machine import NO_ARC, Dfa, Int32, Nfa
 from explorer.automata.tree.build import build
@@ -64,16 +64,20 @@ class Until(Source):
         return Deferred(0, len(self.text), self.machine)
 
     def machine(self, meter: Meter) -> Dfa:
-        """The texts without a stop that do not begin one which the stop behind them completes."""
+        """The texts without a stop after which some stop is the first one."""
         free = text_without(strings_of(self.stops))
-        begun = tuple({
-            stop[:k] for stop in self.stops for k in range(1, len(stop))
-            if (stop[:k] + stop).startswith(stop)
-        })  # fmt: skip
-        if not begun:
-            return free
-        ending = Concat(0, 0, (Machine(0, 0, any_text()), Texts(0, 0, begun)))
-        return difference(free, build(ending, meter), meter)
+        ways: list[Dfa] = []
+        for stop in self.stops:
+            # The beginnings of stops that this one would complete, so that they come sooner.
+            begun = {
+                each[:k] for each in self.stops for k in range(1, len(each))
+                if stop.startswith(each[k:])
+            }  # fmt: skip
+            if not begun:
+                return free
+            ending = Concat(0, 0, (Machine(0, 0, any_text()), Texts(0, 0, tuple(begun))))
+            ways.append(difference(free, build(ending, meter), meter))
+        return union(ways, meter)
 
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:

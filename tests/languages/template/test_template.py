@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import pickle
 import re
 from collections.abc import Iterator
@@ -268,6 +269,21 @@ def test_a_character_is_never_divided() -> None:
 def test_a_part_ends_at_the_first_stop(stop: str, text: str) -> None:
     accepted = explorer.gen(stop=stop).accepts(text)
     assert accepted == ((text + stop).find(stop) == len(text))
+
+
+@pytest.mark.parametrize("stops", [("aa", "b"), ("ab", "b"), ("aba", "bb", "ab"), ("abab", "baa")])
+def test_a_part_ends_at_the_first_of_several_stops(stops: tuple[str, ...]) -> None:
+    def begins(whole: str) -> int:
+        return min(at for stop in stops if (at := whole.find(stop)) >= 0)
+
+    part = explorer.gen(stop=list(stops))
+    by_pattern = explorer.gen(stop_regex="|".join(stops))
+    taken = 0
+    for text in ("".join(each) for n in range(7) for each in itertools.product("abc", repeat=n)):
+        some = any(begins(text + stop) == len(text) for stop in stops)
+        assert part.accepts(text) == some == by_pattern.accepts(text), text
+        taken += some
+    assert taken > 20
 
 
 @pytest.mark.parametrize("text", ["", "ä" * 300])
