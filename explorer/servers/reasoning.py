@@ -129,8 +129,8 @@ def _is_harmony(run: ServerRun) -> bool:
     return marked or REASONING_PARSERS.get(str(parser)) == HARMONY_FINAL
 
 
-def no_parser(run: ServerRun) -> str:
-    """A clause on reasoning in the content, with the remedy."""
+def no_parser(run: ServerRun, marker: str) -> str:
+    """A clause on reasoning in the content, which a marker shows, with the remedy."""
     if run.reasoning:
         return (
             "the reasoning was taken off before it, and the model reasoned again, or closed its "
@@ -143,6 +143,8 @@ def no_parser(run: ServerRun) -> str:
         if thinking_off(run)
         else f", or the reasoning off ({setting_of(run, 'thinking')})."
     )
+    if marker.startswith("<|channel|>"):
+        off = "."  # The reasoning of gpt-oss has no switch.
     return (
         "the model reasoned in the content, and the constraint speaks about the answer alone. Turn "
         f"the server's reasoning parser on ({setting_of(run, 'reasoning')}){off}"

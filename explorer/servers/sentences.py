@@ -169,7 +169,7 @@ def reasoning_of(run: ServerRun, reading: RunReading) -> str:
     named = vocabulary.special.get(judged.rest[0], "") if judged.rest else ""
     content = reading.text if reading.text is not None else run.text or ""
     if marker_of(named):
-        said = f"{shown(named)} is a marker of reasoning: {no_parser(run)}"
+        said = f"{shown(named)} is a marker of reasoning: {no_parser(run, named)}"
         if marker_of(named) in HARMONY and not parser_is_on(run):
             said += f" The constraint must begin after {HARMONY_FINAL}."
         return said
@@ -182,7 +182,8 @@ def reasoning_of(run: ServerRun, reading: RunReading) -> str:
     if reasoning.marker != HARMONY_FINAL and far >= at + len(marker):
         return ""  # The constraint allows the marker.
     where = "begins with" if reasoning.begins else "holds"
-    said = f"The text {where} {shown(reasoning.marker)}, a marker of reasoning: {no_parser(run)}"
+    said = f"The text {where} {shown(reasoning.marker)}, a marker of reasoning: "
+    said += no_parser(run, reasoning.marker)
     if reasoning.answer is None:
         return f"{said} The reasoning does not end."
     answer = reasoning.answer.encode()

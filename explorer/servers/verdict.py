@@ -342,7 +342,7 @@ def verdict_of(
         sentence = " ".join(filter(None, (sentence, *_causes(run, read))))
         notes += taken_off(run, machine, read.identified)
         notes += _settings(run, wanted_of(read), read, budget)
-    notes += misfits(run, masked=outcome in ("masked", "ended early"))
+    notes = [*misfits(run, masked=outcome in ("masked", "ended early")), *notes]
     if of_schema is not None:
         notes[:0] = _differences(run, read, of_schema, requested, why, budget)
         notes += [each for each in of_schema.machine.report.warnings if _matters(each, read)]
