@@ -146,7 +146,8 @@ CASES = (
          chat('{"x": "a", "y": 1}'), "masked",
          ("in ','", "strict_mode", "Your schema allows this")),
     Case("Harmony without a parser (lmstudio#1555)", asked(), chat('{"x":"a"}', "stop", *HARMONY),
-         "masked", ("token 0", "<|channel|>", "after <|channel|>final<|message|>"), ("enable_thinking",)),
+         "masked", ("token 0", "<|channel|>", "after <|channel|>final<|message|>"),
+         ("enable_thinking",)),
     Case("Harmony with its reasoning in a field", asked(),
          chat('{"x":"a"}', "stop", *HARMONY, reasoning="Need JSON."), "whole", ("left out",)),
     Case("Harmony in the content (TensorRT-LLM#9256)", asked(), chat(
