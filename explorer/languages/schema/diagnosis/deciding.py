@@ -144,6 +144,7 @@ class MachineOf(Protocol):
         ...
 
 
+_LIMITS: Final = ("free_depth", "max_depth", "recursion")
 _ANY_ORDER: Final = "property_order", "any"
 FREER: Final[tuple[tuple[str, Any], ...]] = (
     ("whitespace", "flexible"), ("escapes", "any"), _ANY_ORDER,
@@ -255,7 +256,7 @@ class Deciding:
             raise BudgetExceeded("seconds", limit=MOST_SECONDS, reached=spent, stage=stage)
         if self._on_stack and (deepest := 2 * (_depth(text) // 2 + 1)) <= DEEPEST:
             # A stack is made at once, but this is discovered as far as the text goes.
-            limits = ("free_depth", deepest), ("max_depth", deepest), ("recursion", "unroll")
+            limits = tuple(zip(_LIMITS, (deepest, deepest, "unroll"), strict=True))
             lifted = lifted.also(Lifted(options=limits))
         key = self._names, lifted
         if key not in self._machines:
@@ -286,6 +287,9 @@ class Deciding:
             options = freer(self._options, dict(lifted.options))
             return self._machine_of(schema, options), []
         except BudgetExceeded:
+            left = tuple(each for each in lifted.options if each[0] not in _LIMITS)
+            if self._on_stack and left != lifted.options:  # A stack has one copy of each value.
+                return self._made(Lifted(lifted.pointers, left))
             if _ANY_ORDER not in lifted.options:
                 raise
             self.begin()  # Any order of many members may be too much; the rest still decides.
