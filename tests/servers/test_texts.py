@@ -263,19 +263,6 @@ def first_failing(constraint: explorer.Constraint, data: bytes) -> int | None:
     return None
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("name", NAMES)
-@given(asked=conforming(), log=st.sampled_from(LOGS))
-@settings(SLOW, max_examples=examples(400))
-def test_a_text_that_conforms_is_never_a_violation_with_many_texts(
-    name: str, asked: tuple[dict[str, Any], str], log: Log
-) -> None:
-    request, text = asked
-    run = run_of(log(text, request, vocabulary(name)))
-    verdict = verdict_of(run, vocabulary(name), engine="none")
-    assert verdict.outcome == "whole", (text, str(verdict))
-
-
 @pytest.mark.parametrize("file", ["tokenizer.json", "tokenizer.model"])
 def test_both_files_of_a_model_say_the_same(file: str) -> None:
     vocab = vocabulary(f"mistral-v3/{file}")

@@ -69,10 +69,13 @@ def ring(length: int) -> Any:
         ({"enum": [[k, {"a": [k]}] for k in range(3_000)]}, "schema"),
         ({"type": "string", "maxLength": 10**9}, "schema"),
         ({"type": "integer", "minimum": 10**400, "multipleOf": 19_997}, "schema"),
+        ({"allOf": [{"anyOf": [{"minimum": k}, {"maximum": -k}]} for k in range(40)]}, "schema"),
+        ({"minItems": 10**6}, "schema"),
     ],
     ids=["a ring of 2", "a ring of 30", "a ring in place", "two references each", "10,000 members",
          "10,000 in any order", "40 required in any order", "pattern", "nested repeats",
-         "overlapping patterns", "60 branches", "3,000 constants", "length", "digits"],
+         "overlapping patterns", "60 branches", "3,000 constants", "length", "digits", "40 choices",
+         "a million items"],
 )  # fmt: skip
 def test_it_stays_within_its_limits(schema: Any, order: Any) -> None:
     constraint = explorer.json_schema(schema, property_order=order, free_depth=1)
