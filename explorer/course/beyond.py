@@ -101,6 +101,25 @@ BEYOND: Final[tuple[Exercise, ...]] = (
         ),
     ),
     ValueExercise(
+        "zoo-faults",
+        ("no end", "k = 0", "space", "no trim"),
+        "One mask was enough for each of them.",
+        "Work out the right mask of each row first, the end included. What is missing, and what is "
+        "there in excess?",
+    ),
+    ValueExercise(
+        "zoo-object",
+        {"{", '{"'},
+        "A token may hold the brace and the quote of the first name.",
+        "Write each token down. Can the result still become an object?",
+        (
+            (
+                lambda answer: answer == frozenset("{"),
+                "That is what the engine allows. Which longer token begins in the same way?",
+            ),
+        ),
+    ),
+    ValueExercise(
         "phases-crossing",
         {">", "> add", "> no"},
         "Each of them ends the reasoning, and begins something that may follow it.",

@@ -456,6 +456,27 @@ def test_neighbours(show: Show) -> None:
     widget(shown)
 
 
+def test_papers_to_the_letter(show: Show) -> None:
+    shown = show("15_papers_to_the_letter")
+    assert "It is infinity." in shown.printed("product")
+    assert shown.value("[str(x) for x in repaired]") == ["2.0", "-inf", "-inf"]
+    # Literally nothing is allowed; what is meant is the mask.
+    assert "It is 0." in shown.printed("subset")
+    rows = shown.value("rows")
+    assert rows["t v Γ* meets L"] == rows["the mask"] == [True, False, True, False, True]
+    assert "It is 0." in shown.printed("end") and "1 is allowed" in shown.printed("end")
+    # Each engine's mask differs from the right one, as the exercise says.
+    masks = [line.split("  ") for line in shown.plain("zoo").splitlines()[2:]]
+    assert [[cell.strip() for cell in row if cell.strip()][4:] for row in masks] == [
+        ["f", "foo"], ["{"], ["yes", "no"], ["a", "b"],
+    ]  # fmt: skip
+    assert shown.value("bool(loop.allowed(loop.step(loop.start, 2))[5])")
+    whole = "explorer.compile(FLAT_OBJECT.constraint, objects)"
+    first = shown.value(f"[texts(objects, m.allowed(m.start)) for m in [{whole}]]")
+    assert check("zoo-object", set(first[0].split("  "))).right
+    widget(shown)
+
+
 def test_project(show: Show) -> None:
     shown = show("30_project")
     pictures(shown, "hurt")
