@@ -454,10 +454,10 @@ def _differences(
                 "model writes them."
             ]
         return []
-    white = here is not None and _next_byte(read) in b" \t\r\n"
     ahead = there is not None and (here is None or there < here)
-    where = of_schema if ahead else read
-    said = " ".join(remarks_of(wanted_of(read), _written(where), white=white and not ahead))
+    where, after = (of_schema, b"x") if ahead else (read, _next_byte(read))
+    white = here is not None and not ahead and after in b" \t\r\n"
+    said = " ".join(remarks_of(wanted_of(read), _written(where), after, white=white))
     if ahead:
         _, sentence, other = outcome_of(run, of_schema, None, budget)
         paragraph = sentence if other is None else other.paragraph

@@ -110,6 +110,7 @@ def _of(value: Any, **more: Any) -> dict[str, Any]:
     [
         ("xgrammar", _of({"type": "integer"}), '{"v": 1.0}', "An integer has one spelling"),
         ("xgrammar", _of({"type": "null"}), '{"v": null, "w": 1}', "An object is closed"),
+        ("xgrammar", _of({"type": "integer"}), '{"v": 1, "w": 1}', "An object is closed"),
         ("xgrammar", _of({"type": "string", "maxLength": 9}), r'{"v": "a\n"}', "holds no escapes"),
         ("xgrammar", _of({"enum": [1, 2]}), '{"v": 1.0}', "A number of an enum"),
         ("xgrammar", _of({"oneOf": [{"type": "integer"}, {}]}), '{"v": 1}', "oneOf as anyOf"),

@@ -86,12 +86,15 @@ def engine_vocabulary(vocabulary: Vocabulary, engine: str) -> Vocabulary:
     return replace(vocabulary, tokens=named, empty_ids=frozenset())
 
 
-def remarks_of(constraint: Constraint | None, written: bytes, *, white: bool = False) -> list[str]:
+def remarks_of(
+    constraint: Constraint | None, written: bytes, after: bytes, *, white: bool = False
+) -> list[str]:
     """Sentences on the parts of a constraint that an engine reads in its own way: those of the
     innermost part around the place where a text stops.
 
     Args:
         written: The text.
+        after: The byte that is not allowed after it.
         white: Whether it is about white space.
     """
     waiting = [] if constraint is None else [constraint.source]
@@ -104,7 +107,7 @@ def remarks_of(constraint: Constraint | None, written: bytes, *, white: bool = F
         return list(dict.fromkeys(said for _, said in told))
     spot = spot_of(written)
     steps = [str(step) for _, step in spot.steps]
-    if spot.is_finished and written.rstrip().endswith((b'"', b"]", b"}")):
+    if spot.is_finished and (written.rstrip().endswith((b'"', b"]", b"}")) or after in b",]}"):
         steps = steps[:-1]  # The value is over, and the part around it decides.
     depths = [_depth(pointer, steps) for pointer, _ in told]
     close = [
