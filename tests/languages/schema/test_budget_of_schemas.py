@@ -155,3 +155,10 @@ def test_sets_of_items_are_counted_as_far_as_they_were_reached() -> None:
     assert raised.value.reached == 36_051
     # No array has a million different items of sixty.
     assert not json_schema({**few, "minItems": 10**6}).dfa.num_states
+
+
+def test_the_places_of_a_long_array_are_counted_while_they_are_drawn() -> None:
+    many = {"type": "array", "minItems": 10**6, "prefixItems": [{"type": "null"}]}
+    with pytest.raises(BudgetExceeded) as raised:
+        json_schema(many).build(Meter(Budget(states=2000)))
+    assert raised.value.reached == 2001

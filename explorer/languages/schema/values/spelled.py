@@ -351,6 +351,7 @@ class JsonTexts:
 
         while todo:
             is_first, place = todo.pop()
+            self._sets.meter.check(STAGE, states=len(before))
             here = before[is_first, place][1]
             skipped = machine.skipped(place)
             if skipped is not None:
