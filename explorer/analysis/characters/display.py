@@ -156,7 +156,7 @@ def _listed(chars: CharSet) -> str:
     if len(in_full) <= MOST_SHOWN + _FEW_SIGNS:
         ranges, most = in_full, len(in_full)
     for low, high in ranges:
-        if len(pieces) >= most:
+        if len(pieces) >= most and left > 1:  # Nobody is told of one more.
             break
         if high - low < 2:
             pieces += [show_character(code) for code in range(low, high + 1)]

@@ -22,7 +22,6 @@ BLANK: Final = b" \t\n\r"
 LARGEST: Final = "the largest float, about 1.798e308, which no number exceeds in size"
 """The clause for a number that a float cannot hold."""
 
-_QUOTE: Final = ord('"')
 _NUMBER: Final = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _OF_NUMBERS: Final = b"+-.0123456789eE"
 _ESCAPED: Final = b'"\\/bfnrtu'

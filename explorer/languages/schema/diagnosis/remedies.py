@@ -8,8 +8,10 @@ remedy names the change. The caller still compiles the changed source with all t
 from __future__ import annotations
 
 import json
+import operator
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
 from types import MappingProxyType
 from typing import Final, NamedTuple, cast
 
@@ -273,12 +275,35 @@ def _exactly(keyword: str, value: object, asked: Question) -> str:
         is_new = (name, spelled) not in before or asked.text.endswith(spelled)
         if is_new and len(spelled) > 1 and spelled.endswith(b'"'):
             return f"The schema has no property {name}, and no others are allowed."
+    if (
+        keyword in _HOLDS
+        and isinstance(value, int | float | Decimal)
+        and _suits(keyword, Decimal(str(value)), spot.value, asked.offer)
+    ):
+        return f"Under {keyword}, a number is written as Python writes it, and this one is not."
     if keyword == "type" and not spot.value and asked.offer[:1]:
         wanted = [value] if isinstance(value, str) else cast("list[str]", value)
         kind = _KINDS.get(asked.offer[0])
         names = " or ".join(_TYPES.get(each, each) for each in wanted)
         return f"The model writes {kind}, where the schema asks for {names}." if kind else ""
     return ""
+
+
+_HOLDS: Final[dict[str, Callable[[Decimal, Decimal], bool]]] = {
+    "minimum": operator.ge, "exclusiveMinimum": operator.gt, "maximum": operator.le,
+    "exclusiveMaximum": operator.lt, "multipleOf": lambda number, step: not number % step,
+}  # fmt: skip
+_DIGITS: Final = re.compile(rb"[-+.0-9eE]*")
+
+
+def _suits(keyword: str, value: Decimal, begun: bytes, offer: bytes) -> bool:
+    """Whether the number that is written is one that a keyword allows, so that its form is not."""
+    more = _DIGITS.match(offer)
+    written = begun + (more.group() if more else b"")
+    try:
+        return _HOLDS[keyword](Decimal(written.decode()), value)
+    except (ArithmeticError, ValueError):
+        return False
 
 
 def names_again(asked: Question) -> list[str]:
