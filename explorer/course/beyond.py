@@ -1,5 +1,5 @@
 """The exercises of the notebooks on how constraints disturb a model, on terminals, on a proof that
-runs, on other systems, on phases (10 to 14), and of the project at the end (30).
+runs, on other systems, on phases (10 to 15), and of the project at the end (30).
 """
 
 from __future__ import annotations
