@@ -523,13 +523,6 @@ class Spot:
     outline: bytes | None
     is_finished: bool
 
-    @property
-    def awaits_value(self) -> bool:
-        """Whether a value may begin here: at the start, after a colon, where an item may stand."""
-        around = self.outline
-        inside = around is None or around[:1] == b"[" or around.endswith(b":")
-        return inside and not self.value
-
 
 def spot_of(data: bytes) -> Spot:
     """The spot at which a text stops.
