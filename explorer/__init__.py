@@ -106,7 +106,7 @@ __all__ = [
     "witness",
 ]
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"
 
 # The module of each name. These names do not need torch, those below do.
 _LATER = {
