@@ -180,7 +180,7 @@ def test_dropped_machines_leave_nothing_behind(vocabulary: Vocabulary) -> None:
 # --- the law of caches ----------------------------------------------------------------------------
 
 FINITE = {"engine", "flags", "form", "order", "name", "view", "draft", "given", "of_type"}
-"""Parameters of which there are only so many values: normal forms, orders, names of tables and engines."""
+"""Parameters of which there are only so many values: forms, orders, names of tables and engines."""
 
 
 def unbounded(source: str) -> Iterator[str]:
