@@ -24,12 +24,7 @@ SCROLLED = """(el) => {
     for (let one = el; one; one = one.parentElement) out.push(one.scrollTop);
     return [el.getBoundingClientRect().top, ...out];
 }"""
-AT_THE_EDGE = """(el) => {
-    let around = el.parentElement;
-    while (!/auto|scroll/.test(getComputedStyle(around).overflowY) ||
-        around.scrollHeight <= around.clientHeight + 1) around = around.parentElement;
-    around.scrollTop += el.getBoundingClientRect().bottom - around.getBoundingClientRect().bottom;
-}"""
+AT_THE_EDGE = "(el) => el.scrollIntoView({block: 'end'})"
 
 
 def test_a_click_moves_nothing_and_what_was_clicked_stays_lit(notebook: Notebook, lab: Lab) -> None:
@@ -55,7 +50,13 @@ def test_a_click_moves_nothing_and_what_was_clicked_stays_lit(notebook: Notebook
         row.click()
         root.locator(".lmx-why .nearest").wait_for()
         rest(root)
-        assert row.evaluate(SCROLLED) == pytest.approx(before, abs=1)
+        # Only the list scrolls, until the reason below the row is in view; nothing else moves.
+        after = row.evaluate(SCROLLED)
+        scrolled = [k for k in range(1, len(before)) if abs(after[k] - before[k]) > 1]
+        assert len(scrolled) <= 1
+        by = sum(after[k] - before[k] for k in scrolled)
+        assert 0 <= by < 120
+        assert after[0] + by == pytest.approx(before[0], abs=1)
         panel, box = root.locator(".lmx-why").bounding_box(), row.bounding_box()
         assert panel is not None
         assert box is not None
