@@ -108,7 +108,7 @@ def _unquoted(text: str) -> str:
 
 
 def _of_piece(piece: str, vocabulary: Vocabulary) -> tuple[int, ...]:
-    """The token with a text; llguidance shows a control token after a byte that is no text."""
+    """The token with a text. Before a control token llguidance writes a byte outside of UTF-8."""
     bare = piece.lstrip("\u00ff\ufffd")
     if bare != piece and (number := re.fullmatch(r"\[(\d+)\]", bare)):
         return (int(number[1]),)

@@ -256,7 +256,7 @@ def _checked_place(where: object) -> Any:
     """``None``, a number of processes, or a Dask client.
 
     Raises:
-        ExplorerError: It is none of these.
+        ExplorerError: It is something else.
     """
     where = plain(where)
     if where is None:

@@ -362,7 +362,7 @@ def test_a_group_of_one_is_that_trap_and_a_group_holds_all_states() -> None:
     states = [set(trap.evidence["states"]) for trap in traps]  # type: ignore[call-overload]
     assert set(both.evidence["states"]) == states[0] | states[1]  # type: ignore[call-overload]
     assert both.evidence["traps"] == 2
-    # What stands at a position of a run is never put with what stands at another.
+    # Traps at two positions of a run stay two.
     apart = [Trap("greedy_trap", "m", "r", position=k) for k in (0, 3)]
     assert grouped_traps(apart) == tuple(apart)
 

@@ -260,7 +260,7 @@ def test_the_constraint_is_one_line_until_it_is_written_in(notebook: Notebook, l
     sheet = root.locator(".lmx-sheet")
     high = "(el) => el.getBoundingClientRect().height"
     assert sheet.evaluate(high) <= 30
-    # What the reason expects is underlined in the middle of the line.
+    # The line scrolls to the place that the reason underlines.
     root.locator(".lmx-row.masked").first.click()
     root.locator(".lmx-why .source").first.wait_for()
     rest(root)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -47,7 +48,7 @@ _MARK: Final = re.compile("[\U000f0000-\U000fffff]")
 _WHOLE: Final = "the whole schema"
 
 
-class EngineDrawing:
+class EngineDrawing(ABC):
     """A schema drawn as the rules of one engine.
 
     Args:
@@ -75,9 +76,9 @@ class EngineDrawing:
         if re.search("[\U000f0000-\U0010ffff]", text):
             raise self.refused("", "it holds characters of the planes for private use.")
 
+    @abstractmethod
     def whole(self) -> Node:
         """The whole schema."""
-        raise NotImplementedError
 
     # --- places
 
@@ -234,7 +235,7 @@ def spelled(value: Any, number: Callable[[float], str], least: int, most: int) -
     """A value as compact JSON.
 
     Args:
-        number: The spelling of a number that is no integer from ``least`` to ``most``.
+        number: Writes a fraction, or an integer outside of ``least`` to ``most``.
     """
     if isinstance(value, dict):
         return "{" + ",".join(

@@ -420,7 +420,7 @@ class XGrammarDrawing(EngineDrawing):
         return self.but([_json(name) for name in properties], self.string, pointer)
 
     def but(self, names: list[str], string: str, pointer: str) -> str:
-        """A string that is none of some spellings."""
+        """The strings of a pattern without those of some names."""
         known = "|".join(map(re.escape, names))
         made = pattern_machine(rf"(?!(?:{known})$){string}" if names else string)
         return self.hold(self.machine(made, pointer, ""))

@@ -292,7 +292,7 @@ def test_a_question_leaves_no_trace(name: str) -> None:
             wander(each, random.Random(seed + 1), each.start, 10)
         assert machine.num_states == alone.num_states
         assert rows(machine, min(met, 8)) == rows(alone, min(met, 8))
-        # What both had met before has the same rows, up to the numbers of what each met since.
+        # Both agree on the states that they met before; later ones have numbers of their own.
         known = [[to for to in row if to < met] for row in rows(asked, min(met, 8))]
         assert known == [[to for to in row if to < met] for row in rows(machine, min(met, 8))]
 
