@@ -213,6 +213,26 @@ assert abs(spent + making_code.seconds - wall) < 0.5 * wall + 0.05, (spent, wall
     assert done.returncode == 0, done.stderr
 
 
+FIRST_QUESTION = """
+import explorer
+
+schema = {"properties": {"a": {"type": "integer"}, "b": {}}, "required": ["a", "b"]}
+constraint = explorer.json_schema({"type": "object", **schema})
+print(explorer.explain_text(constraint, '{"a":5}').paragraph)
+"""
+
+
+@needs_compiler
+@pytest.mark.long
+def test_making_machine_code_takes_no_time_from_the_first_question(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_QUESTION],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        capture_output=True, text=True, check=True, cwd=PACKAGE.parent,
+    )  # fmt: skip
+    assert "The property b is missing" in done.stdout
+
+
 FIRST = """
 import sys
 import explorer, numpy as np

@@ -23,6 +23,7 @@ from typing import Any, Final, NamedTuple, Protocol, cast
 from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded, ExplorerError, UnsupportedSchema
+from explorer.jit import making_code
 from explorer.languages.schema.diagnosis.keywords import (
     REFERENCES,
     REFUSING,
@@ -166,6 +167,11 @@ def freer(options: SchemaOptions, given: Mapping[str, Any]) -> SchemaOptions:
     return replace(options, **changed)
 
 
+def _clock() -> float:
+    """The seconds that this thread has worked; making machine code is no part of a search."""
+    return thread_time() - making_code.seconds
+
+
 class Deciding:
     """The search for what decides, and the machines that it has made.
 
@@ -195,11 +201,11 @@ class Deciding:
         ] = OrderedDict()
         self._names: frozenset[str] | None = None
         self._is_near_slow = False
-        self._since = thread_time()
+        self._since = _clock()
 
     def begin(self) -> None:
         """Give the next answer its own time."""
-        self._since = thread_time()
+        self._since = _clock()
 
     # The texts that a changed schema takes.
 
@@ -251,7 +257,7 @@ class Deciding:
 
     def after(self, lifted: Lifted, text: bytes) -> tuple[ByteMachine, int] | None:
         """The machine of a changed schema and its state after a text; ``None`` without one."""
-        if (spent := thread_time() - self._since) > MOST_SECONDS:
+        if (spent := _clock() - self._since) > MOST_SECONDS:
             stage = "The search for what decides"
             raise BudgetExceeded("seconds", limit=MOST_SECONDS, reached=spent, stage=stage)
         if self._on_stack and (deepest := 2 * (_depth(text) // 2 + 1)) <= DEEPEST:
