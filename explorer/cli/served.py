@@ -24,7 +24,6 @@ from explorer.languages.schema.source import JsonSchema
 from explorer.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from explorer.decoding.models.model import LanguageModel
     from explorer.servers import ServerRun
 
 WHOLE = 0
@@ -61,11 +60,6 @@ def add_served(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help="the run of the log to check, counted from 0; default all",
     )
-    command.add_argument(
-        "--beside",
-        action="store_true",
-        help="with --run and --model: the model's log-probabilities beside the server's",
-    )
 
 
 def why_served(
@@ -86,7 +80,7 @@ def why_served(
             is given.
     """
     try:
-        from explorer.servers import read_runs, run_beside, verdict_of
+        from explorer.servers import read_runs, verdict_of
         from explorer.servers.request import engine_of
     except ImportError as error:
         raise ExplorerError(
@@ -94,8 +88,7 @@ def why_served(
             remedy="Install the extra `models` of this package.",
         ) from error
     runs = _chosen(read_runs(arguments.run_file), arguments.index)
-    model = _model(arguments)
-    vocabulary = model.vocabulary if model else vocabulary_of(arguments) or _embedded(runs)
+    vocabulary = vocabulary_of(arguments) or _embedded(runs)
     answers: list[dict[str, object]] = []
     status, unasked = WHOLE, 0
     for run in runs:
@@ -103,7 +96,6 @@ def why_served(
             engine = arguments.engine or engine_of(run.request, run.server)
             own = None if constraint is None else _as_served(constraint, arguments, engine)
             verdict = verdict_of(run, vocabulary, own, engine=arguments.engine)
-            table = run_beside(run, model, own) if model else None
         except ExplorerError as error:
             if len(runs) == 1:
                 raise
@@ -112,10 +104,6 @@ def why_served(
         else:
             status = status if verdict.allowed else FAULTY
             answer, shown = verdict.to_dict(), str(verdict)
-            if table is not None:
-                answer["beside"] = [asdict(row) for row in table.rows]
-                answer["agrees"] = table.agrees
-                shown += f"\n\n{table}"
         if arguments.json:
             answers.append(answer)
         else:
@@ -185,19 +173,6 @@ def _unasked(run: ServerRun, error: ExplorerError) -> tuple[dict[str, object], s
     told = {"kind": type(error).__name__, "message": error.message, "remedy": error.remedy,
             "evidence": dict(error.evidence)}  # fmt: skip
     return {"run": run.place, "format": run.format, "outcome": None, "error": told}, shown
-
-
-def _model(arguments: argparse.Namespace) -> LanguageModel | None:
-    """The model that reads the runs, if one is asked for."""
-    if not arguments.beside:
-        return None
-    if arguments.model is None:
-        raise ExplorerError(
-            "--beside shows a model's numbers, and no model is given.", remedy="Give --model NAME."
-        )
-    from explorer.decoding.models.load import load_model
-
-    return load_model(arguments.model)
 
 
 def _chosen(runs: tuple[ServerRun, ...], index: int | None) -> tuple[ServerRun, ...]:

@@ -16,16 +16,13 @@ tools and reasoning of a request), `request` (the places of its constraint), `ru
 value), `formats` (reading by a table of paths), `streams` (pieces put together) and `reading` (from
 a file to runs), `reasoning` and `ends` (where the answer begins and may end), `following` (the ids
 of a run, and the part that the constraint allows), `sentences` and `verdict` (the verdict on a
-run), `lines` and `scheduler` (a line of a scheduler's log, and settings that accept a token),
-`beside` (a server's numbers beside a model's).
-`vllm_recorder` is a standalone script for your server.
+run), `lines` and `scheduler` (a line of a scheduler's log, and settings that accept a token).
 `docs/servers.md` describes the content of each format.
 """
 
 from __future__ import annotations
 
-from explorer.servers.beside import NumbersBeside, RunBeside, run_beside
-from explorer.servers.formats import LogFormat, format_names, register_format
+from explorer.servers.formats import format_names
 from explorer.servers.reading import read_runs, runs_of
 from explorer.servers.request import RequestedConstraint
 from explorer.servers.run import ServedToken, ServerRun
@@ -33,10 +30,7 @@ from explorer.servers.scheduler import ScheduledTokens, explain_line
 from explorer.servers.verdict import RunVerdict, session_of, verdict_of
 
 __all__ = [
-    "LogFormat",
-    "NumbersBeside",
     "RequestedConstraint",
-    "RunBeside",
     "RunVerdict",
     "ScheduledTokens",
     "ServedToken",
@@ -44,8 +38,6 @@ __all__ = [
     "explain_line",
     "format_names",
     "read_runs",
-    "register_format",
-    "run_beside",
     "runs_of",
     "session_of",
     "verdict_of",

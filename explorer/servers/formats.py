@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
-from explorer.arguments import shown, whole_text, wrong
-from explorer.errors import DamagedFile, ExplorerError
+from explorer.arguments import shown
+from explorer.errors import DamagedFile
 from explorer.servers.log import TEXT_PARTS, LogPlace, ServerLog, parsed, text_of_parts
 from explorer.servers.phases import demanded_tools, tools_of, unknown_parser, unparsed_call
 from explorer.servers.request import RequestedConstraint, engine_of, requested_of
@@ -30,20 +30,13 @@ class LoggedColumns:
     """The paths of what a format says of each token: each gives a list, one entry for a token.
 
     Args:
-        ids, texts, data, log_probs, allowed: Its id, text, bytes and log-probability, and the
-            number of ids that the mask left.
-        top: The likeliest tokens: lists of entries, or objects from text to log-probability.
-        top_token, top_log_prob: The paths inside an entry of ``top``.
+        ids, texts, data, log_probs: Its id, text, bytes and log-probability.
     """
 
     ids: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     data: str = ""
     log_probs: str = ""
-    allowed: str = ""
-    top: str = ""
-    top_token: tuple[str, ...] = ("token",)
-    top_log_prob: str = "logprob"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +61,7 @@ class LogFormat:
         stop: The keys of the stop that ended it; null there means the end of text.
         told: The paths of a message of the server on the end.
         echo: The path of the request where the response repeats it; for logs without a request.
-        prompt, prompt_ids: The paths of the prompt and of its ids.
+        prompt: The paths of the prompt.
     """
 
     name: str
@@ -86,38 +79,15 @@ class LogFormat:
     told: tuple[str, ...] = ()
     echo: str = ""
     prompt: tuple[str, ...] = ("request:messages", "request:prompt", "request:input")
-    prompt_ids: tuple[str, ...] = ("response:prompt_token_ids",)
 
 
-SHIPPED_FORMATS: Final = table("formats", tuple[LogFormat, ...])
-"""The formats that are known from the start; a log is read by the first that recognises it."""
-
-_FORMATS: Final[dict[str, LogFormat]] = {each.name: each for each in SHIPPED_FORMATS}
-KIND: Final = "vllm recorder"
-VERSION: Final = 1
-"""The recorder's own words; it is a file by itself, so they stand in both."""
-
-
-def register_format(made: LogFormat) -> LogFormat:
-    """Register a format. A log is read by the first format that recognises it.
-
-    Raises:
-        ExplorerError: The name is taken, or the object is not a format.
-    """
-    if not isinstance(made, LogFormat):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise wrong("made", made, "a format of logs", remedy="Give a LogFormat; docs/servers.md.")
-    whole_text("The format's name", made.name)
-    if made.name in _FORMATS and _FORMATS[made.name] != made:
-        raise ExplorerError(
-            f"A format {made.name!r} is registered already.", remedy="Give it another name."
-        )
-    _FORMATS[made.name] = made
-    return made
+FORMATS: Final = table("formats", tuple[LogFormat, ...])
+"""The formats; a log is read by the first that recognises it."""
 
 
 def format_names() -> tuple[str, ...]:
-    """The names of the registered formats."""
-    return tuple(_FORMATS)
+    """The names of the formats."""
+    return tuple(known.name for known in FORMATS)
 
 
 def format_of(log: ServerLog) -> LogFormat:
@@ -127,20 +97,20 @@ def format_of(log: ServerLog) -> LogFormat:
         DamagedFile: No format recognises it.
     """
     first = log.first()
-    for known in _FORMATS.values():
+    for known in FORMATS:
         if any(all(map(first.has, mark.split())) for mark in known.marks):
             return known
     unread = unread_answer(log)
     if unread is not None:
         raise unread
-    looked = "; ".join(f"{known.name}: {known.looked_for}" for known in _FORMATS.values())
+    looked = "; ".join(f"{known.name}: {known.looked_for}" for known in FORMATS)
     place = log.response
     raise DamagedFile(
         f"{place.file}: {place.path or 'the document'} is not of a known format. "
         f"Looked for: {looked}.",
         remedy='Write {"request": ..., "response": ...} with the bodies as they were sent; '
         "docs/servers.md has an example of each format.",
-        evidence={"file": place.file, "place": place.path, "formats": list(_FORMATS)},
+        evidence={"file": place.file, "place": place.path, "formats": list(format_names())},
     )
 
 
@@ -203,28 +173,22 @@ def _request_of(log: ServerLog, number: int) -> LogPlace:
 
 def _runs_of(read: _AnswerReader, log: ServerLog, server: str) -> Iterator[ServerRun]:
     row, request, answer = read.row, read.request, read.answer
-    if row.name == "vLLM recorder":
-        if answer.at("kind").value != KIND or answer.at("version").value != VERSION:
-            raise answer.at("version").wrong(f"{VERSION}, the version that this release reads")
-        request, server = answer.at("request"), "vllm"
-    elif not request and row.echo:
+    if not request and row.echo:
         request = read.one((row.echo,))
     requested = requested_of(request, server)
     parts = _parts(read.one(row.content)) if row.content else _AnswerParts()
     reasoning = (
         "".join(filter(None, (text_of_parts(read.one(row.reasoning)), parts.reasoning))) or None
     )
-    ids = read.one(row.prompt_ids)
-    listed = [entry for path in row.prompt_ids for entry in read.every(path)]
     named = [
         place for key in row.stop for place in read.every(key) if _is_given(place, answer, key)
     ]
     prompt = read.one(row.prompt)
     base = ServerRun(
         place=answer.file, format=row.name, model=log.model(), prompt=_prompt(prompt),
-        prompt_ids=_ids_of(ids, listed), finish=read.one(row.finish).optional_text(),
-        requested=requested, stops=stops_of(request, named[0] if named else None),
-        reasoning=reasoning, server=server, request=request, notes=_of_ending(read),
+        finish=read.one(row.finish).optional_text(), requested=requested,
+        stops=stops_of(request, named[0] if named else None),
+        reasoning=reasoning, server=server, request=request,
     )  # fmt: skip
     if message := read.one(row.told).optional_text():
         base = replace(base, notes=(*base.notes, f"The server says: {shown(message)}."))
@@ -258,20 +222,6 @@ def _is_given(place: LogPlace, answer: LogPlace, path: str) -> bool:
     owner, _, key = path.rpartition(".")
     held = answer.one(owner).value if owner and answer.has(owner) else answer.value
     return bool(place) or (isinstance(held, dict) and key in held)
-
-
-def _of_ending(read: _AnswerReader) -> tuple[str, ...]:
-    if read.row.name != "vLLM recorder" or read.answer.at("ended").value is True:
-        return ()
-    return ("The recorder's process ended before the request did; the last token may be missing.",)
-
-
-def _ids_of(place: LogPlace, listed: list[LogPlace]) -> tuple[int, ...] | None:
-    if not place:
-        return None
-    if isinstance(place.value, list):
-        return place.token_ids()
-    return tuple(entry.token_id() for entry in listed)
 
 
 def _prompt(place: LogPlace) -> str | tuple[dict[str, str], ...] | None:
@@ -398,27 +348,23 @@ def _tokens(read: _AnswerReader) -> tuple[ServedToken, ...]:
 
     def column(path: str, what: str) -> list[LogPlace | None]:
         places: list[LogPlace | None] = [*read.every(path)]
-        may_lack = read.row.name == "vLLM recorder"  # Its last steps may be missing.
-        if places and (len(places) > count or (len(places) < count and not may_lack)):
+        if places and len(places) != count:
             place = read.one((path.split("[]")[0],))
             raise place.wrong(f"a list of {count} {what}, one for each token")
         return places + [None] * (count - len(places))
 
     numbers, data = column(row.log_probs, "log-probabilities"), column(row.data, "lists of bytes")
-    top, allowed = column(row.top, "lists"), column(row.allowed, "numbers")
     tokens: list[ServedToken] = []
     for k in range(count):
         mark = named[k] if texts else None
         token = ids[k].token_id() if ids else int(mark[1]) if mark else None
-        number, given, num = numbers[k], data[k], allowed[k]
+        number, given = numbers[k], data[k]
         tokens.append(
             ServedToken(
                 token,
                 None if mark or not texts else texts[k],
                 None if mark or given is None else given.data(),
                 None if number is None else _log_prob(number),
-                _likely(row, top[k]),
-                None if num is None or not num else num.token_id(),
             )
         )
     return tuple(tokens)
@@ -433,31 +379,6 @@ def _column(read: _AnswerReader, *paths: str) -> list[LogPlace]:
         other = next(path for path in paths[::-1] if read.every(path)).removesuffix("[]")
         raise read.one((other,)).wrong(f"the ids that {places[0][0].path.rpartition('[')[0]} has")
     return places[0] if places else []
-
-
-def _likely(
-    row: LoggedColumns, place: LogPlace | None
-) -> tuple[tuple[int | str, float | None], ...]:
-    if not place:
-        return ()
-    if isinstance(place.value, dict):
-        # A key is a token's text, which may contain dots and brackets: it is not part of a path.
-        pairs = [
-            (key, LogPlace(place.file, f"{place.path}[{key!r}]", value))
-            for key, value in place.mapping().items()
-        ]
-    else:
-        pairs = [
-            (each.one(*row.top_token).value, each.one(row.top_log_prob)) for each in place.entries()
-        ]
-    likely: list[tuple[int | str, float | None]] = []
-    for token, number in pairs:
-        named = _ID_TEXT.fullmatch(token) if isinstance(token, str) else None
-        known = int(named[1]) if named else token
-        if isinstance(known, bool) or not isinstance(known, int | str):
-            raise place.wrong("a list of tokens, each with an id or a text and a log-probability")
-        likely.append((known, _log_prob(number)))
-    return tuple(likely)
 
 
 def _log_prob(place: LogPlace) -> float | None:

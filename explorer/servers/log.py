@@ -30,9 +30,6 @@ _STEP: Final = re.compile(r"\[\d*\]|[^.\[\]]+")
 _ASKED: Final = ("request", "body")
 """The parts of a document that the client wrote."""
 
-_LOG_PROBS: Final = ("log_prob", "top")
-"""The recorder's keys of log-probabilities; those of other servers contain ``logprob``."""
-
 
 @dataclass(frozen=True, slots=True)
 class LogPlace:
@@ -139,10 +136,6 @@ class LogPlace:
             raise self.wrong(f"a token id, a whole number from 0 to {LAST_ID:,}")
         return self.value
 
-    def token_ids(self) -> tuple[int, ...]:
-        """The value as a list of token ids."""
-        return tuple(entry.token_id() for entry in self.entries("a list of token ids"))
-
     def log_prob(self) -> float | None:
         """The value as a natural log-probability; ``None`` where it is not known.
 
@@ -182,7 +175,7 @@ class LogPlace:
             elif isinstance(value, dict):
                 for key, entry in cast("dict[str, object]", value).items():
                     by_client = asked or (place is self and key in _ASKED)
-                    inside = known or key in _LOG_PROBS or "logprob" in key
+                    inside = known or "logprob" in key
                     path = f"{place.path}.{key}" if place.path else key
                     at = LogPlace(place.file, path, entry)
                     waiting.append((at, by_client, inside and not by_client))

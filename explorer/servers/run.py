@@ -75,16 +75,12 @@ class ServedToken:
         text: Its text in the log.
         data: Its bytes, where the log has them.
         log_prob: The natural log-probability that the server gives.
-        top: The likeliest tokens there, each an id or a text, with its log-probability.
-        num_allowed: The number of ids that the server's mask left, if it was recorded.
     """
 
     token: int | None = None
     text: str | None = None
     data: bytes | None = None
     log_prob: float | None = None
-    top: tuple[tuple[int | str, float | None], ...] = ()
-    num_allowed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -96,7 +92,6 @@ class ServerRun:
         format: The name of the log's format.
         model: The model's name in the log.
         prompt: The text or the messages of the request.
-        prompt_ids: The ids that the server read, where the log has them.
         tokens: The tokens, in order; empty where the log has only a text.
         text: The text that the server returned.
         finish: The server's word for why it stopped: ``"stop"``, ``"length"``, ``"eos_token"``, ...
@@ -116,7 +111,6 @@ class ServerRun:
     format: str
     model: str | None = None
     prompt: str | tuple[Message, ...] | None = None
-    prompt_ids: tuple[int, ...] | None = None
     tokens: tuple[ServedToken, ...] = ()
     text: str | None = None
     finish: str | None = None

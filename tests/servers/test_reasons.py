@@ -16,8 +16,6 @@ import explorer
 from explorer import cli
 from explorer.errors import DamagedFile, ExplorerError
 from explorer.servers import (
-    register_format,
-    run_beside,
     runs_of,
     session_of,
     verdict_of,
@@ -163,7 +161,7 @@ def test_log_probabilities_that_only_python_writes_are_read(
     }
     for data in (document, json.dumps(document), json.dumps(document).encode()):
         (run,) = runs_of(data)
-        assert run.tokens[0].log_prob == read and run.tokens[0].top == (("1", read),)
+        assert run.tokens[0].log_prob == read
         verdict = verdict_of(run, vocabulary())
         assert verdict.allowed and verdict.session.trace.steps[0].log_prob_model == read
     for path in ("request", "response"):
@@ -195,8 +193,6 @@ def test_what_is_printed_holds_no_control_characters() -> None:
         (run,) = runs_of(json.dumps(document).encode(), f"{nasty}.json")
         said = str(verdict_of(run, vocabulary()))
         assert not set("\x1b\x07\u202e") & set(said), said
-        beside = str(run_beside(run, explorer.load_model("tiny")))
-        assert not set("\x1b\x07\u202e") & set(beside)
 
 
 @pytest.mark.parametrize("wrong", [3, None, "x", b"x", [], {}, int], ids=repr)
@@ -206,13 +202,9 @@ def test_wrong_arguments_are_called_by_their_name(wrong: Any) -> None:
     asked: list[tuple[str, Any]] = [
         ("run", lambda: session_of(wrong, vocabulary())),
         ("run", lambda: verdict_of(wrong, vocabulary())),
-        ("run", lambda: run_beside(wrong, explorer.load_model("tiny"))),
         ("vocabulary", lambda: session_of(run, wrong)),
         ("vocabulary", lambda: verdict_of(run, wrong)),
-        ("made", lambda: register_format(wrong)),
     ]
-    if not isinstance(wrong, str):  # A text may be a model's name.
-        asked.append(("lm", lambda: run_beside(run, wrong)))
     if not isinstance(wrong, str | bytes | list | dict):
         asked.append(("data", lambda: runs_of(wrong)))
     if not isinstance(wrong, str):

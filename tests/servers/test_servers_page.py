@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-import explorer
 from explorer.files import MOST_VALUES
 from explorer.servers import format_names
 from explorer.servers.phases import REASONING_PARSERS, TOOL_PARSERS, UNREAD_PARSERS
@@ -22,7 +21,7 @@ PAGE = (ROOT / "docs" / "servers.md").read_text("utf-8")
 def test_the_python_of_the_page_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     (block,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    names: dict[str, object] = {"vocabulary": vocabulary(), "lm": explorer.load_model("tiny")}
+    names: dict[str, object] = {"vocabulary": vocabulary()}
     exec(block, names)
     assert "token 6 (id 281)" in str(names["verdict"])
 

@@ -8,13 +8,12 @@ from typing import Any
 
 import jsonschema
 import pytest
-import torch
 
 import explorer
 from explorer import Vocabulary, cli
 from explorer.budget import Budget
 from explorer.errors import BudgetExceeded, ConstraintError, DamagedFile, ExplorerError
-from explorer.servers import read_runs, run_beside, runs_of, session_of, verdict_of
+from explorer.servers import read_runs, runs_of, session_of, verdict_of
 from explorer.servers.reading import MOST_CHARACTERS
 from tests.servers.fixtures import PATTERN, PERSON
 from tests.servers.logs import FOLDER, NAMES, chat, log, runs, vocabulary
@@ -384,50 +383,12 @@ def test_a_long_run_ends_within_its_budget() -> None:
         runs(chat("a" * (MOST_CHARACTERS + 1), {}))
 
 
-# The server's log-probabilities beside the model's, and runs in the explorer.
+# Runs in the explorer, and under a model.
 
 
 @pytest.fixture(scope="module")
 def lm() -> Any:
     return explorer.load_model("tiny")
-
-
-@pytest.mark.parametrize("name", ["vllm_chat.json", "tgi_generate.json"])
-def test_numbers_under_the_mask_are_known_as_such(name: str, lm: Any) -> None:
-    (run,) = read_runs(FOLDER / name)
-    beside = run_beside(run, lm)
-    assert beside.agrees == "constrained" and len(beside.rows) == len(run.tokens)
-    # torch alone, with no session of ours: the model's number of the first token.
-    logits = lm.read(run.prompt_ids).logits.double()
-    first = beside.rows[0]
-    assert first.model == pytest.approx(float(torch.log_softmax(logits, -1)[first.token]), abs=1e-4)
-    assert first.model < first.constrained
-    assert "those under the mask" in str(beside)
-
-
-def test_numbers_before_the_mask_are_known_as_such(lm: Any) -> None:
-    (run,) = read_runs(FOLDER / "openai_chat.json")
-    beside = run_beside(run, lm)
-    assert beside.agrees == "model" and len(beside.rows) == 6
-    assert any("6 of the 9 tokens written are allowed." in note for note in beside.notes)
-
-
-def test_numbers_of_another_prompt_agree_with_neither(lm: Any) -> None:
-    other = log("openai_chat.json")
-    other["request"]["messages"][0]["content"] = "A story about a dog."
-    assert run_beside(runs(other)[0], lm).agrees == "neither"
-    del other["response"]["choices"][0]["logprobs"]
-    assert run_beside(runs(other)[0], lm).agrees == "unknown"
-
-
-def test_the_command_line_shows_both(capsys: pytest.CaptureFixture[str]) -> None:
-    path = str(FOLDER / "vllm_chat.json")
-    assert cli.main(["why", "--run", path, "--model", "tiny", "--beside"]) == 0
-    assert "are those under the mask" in capsys.readouterr().out
-    assert cli.main(["why", "--run", path, "--model", "tiny", "--beside", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["runs"][0]["agrees"] == "constrained"
-    assert cli.main(["why", "--run", path, "--beside"]) == 2
-    assert "--model NAME" in capsys.readouterr().err
 
 
 def test_the_explorer_opens_a_run_without_and_with_its_model(lm: Any) -> None:
@@ -439,7 +400,9 @@ def test_the_explorer_opens_a_run_without_and_with_its_model(lm: Any) -> None:
     cursor.jump(3)
     assert session.index == 3
     view.close()
-    with_model = run_beside(run, lm).session
+    with_model = explorer.Session(lm, session.constraint, run.prompt or "")
+    for step in session.trace.steps:
+        with_model.step(token=step.token)
     view = Explorer(cursor=Cursor(with_model))
     assert with_model.trace.positions[0].distribution is not None
     view.close()
