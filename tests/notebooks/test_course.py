@@ -33,6 +33,9 @@ PREDICTIONS = {"00_quickstart": 1, "00_lecture": 3}
 EXERCISES_OF = {"06_why_was_it_masked": (5, 5), "00_lecture": (1, 1)}
 """The least and the greatest number of exercises, where they are not two and four."""
 
+ANSWERS = json.loads((FOLDER.parent / "widgets/lessons/answers.json").read_text("utf-8"))
+"""What the predictions hide, by their names."""
+
 CHECK = re.compile(r'course\.check\("([\w-]+)", None\)')
 
 
@@ -59,8 +62,13 @@ def test_predictions_exercises_and_pictures(path: Path) -> None:
         # It ends its cell, says what a wrong guess would mean, and nothing is shown beside it.
         last = ast.parse(source).body[-1]
         assert isinstance(last, ast.Expr) and isinstance(last.value, ast.Call)
-        named = {argument.arg for argument in last.value.keywords}
-        assert named & {"wrong", "otherwise"}, source
+        # Nor in the source, which a page of a repository shows, hidden or not.
+        named = {argument.arg: argument.value for argument in last.value.keywords}
+        about = ast.literal_eval(named["about"])
+        assert ANSWERS[about].keys() & {"wrong", "otherwise"}, source
+        assert not named.keys() & {"wrong", "otherwise"}, source
+        given = last.value.args[0]
+        assert not isinstance(given, ast.Constant) or given.value is ..., source
         assert "print(" not in source and "course.reveal" not in source, source
     written = nbformat.read(path, as_version=4).cells
     asked_for = [c for c in written if c.cell_type == "markdown" and "**Predict" in c.source]
@@ -75,6 +83,11 @@ def test_predictions_exercises_and_pictures(path: Path) -> None:
     assert least <= len(asked) <= most and set(asked) <= set(EXERCISES)
     assert sum("course.check(" in source for source in cells) == len(asked)
     assert any(re.search(r"\bExplorer\(", source) for source in cells)
+
+
+def test_each_hidden_answer_is_asked_for_once() -> None:
+    sources = "".join(source for path in LESSONS for source in code(path))
+    assert sorted(re.findall(r'about="([^"]+)"', sources)) == sorted(ANSWERS)
 
 
 def test_the_reading_order_says_the_minutes() -> None:

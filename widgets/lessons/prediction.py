@@ -8,8 +8,10 @@ cell. *Run All* leaves it waiting. On a page without widgets the answer is folde
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from html import escape, unescape
 from importlib.resources import files
 from typing import Any, ClassVar, Final, Literal, cast
@@ -157,11 +159,13 @@ def predict(
     wrong: Mapping[Any, str] | None = None,
     otherwise: str = "",
     within: float = 0.0,
+    about: str = "",
 ) -> Prediction:
     """Ask before the result is shown.
 
     Args:
-        answer: The right answer. A truth value asks for yes or no, a number for a number.
+        answer: The right answer. A truth value asks for yes or no, a number for a number; ``...``
+            stands for the answer in the row that ``about`` names.
         shown: Texts, pictures and tables that are shown after the guess.
         choices: The choices, the answer among them.
         click: A picture of a machine; the guess is a state, by its name.
@@ -169,6 +173,8 @@ def predict(
         wrong: What a wrong guess would mean, by the guess.
         otherwise: What any other wrong guess would mean.
         within: The largest error of a number that still counts as right.
+        about: The row of the course's `answers.json` with what the cell does not say: ``answer``,
+            texts ``shown`` first, ``wrong`` as pairs, and ``otherwise``.
 
     Returns:
         A widget that waits for the guess; in code, ``.guess(value)`` answers it.
@@ -185,6 +191,9 @@ def predict(
         >>> asked.reply["parts"]
         [{'text': 'f, foo, food'}]
     """
+    row = _answers()[about] if about else {}
+    answer = row["answer"] if answer is ... else answer
+    shown = (*row.get("shown", ()), *shown)
     plain = plain_value(answer)
     kind: Kind = "text"
     names = [str(choice) for choice in choices]
@@ -206,10 +215,16 @@ def predict(
         kind=kind,
         choices=names,
         picture="" if click is None else click.svg,
-        meanings=wrong or {},
-        otherwise=otherwise,
+        meanings=wrong or dict(row.get("wrong", ())),
+        otherwise=otherwise or row.get("otherwise", ""),
         within=within,
     )
+
+
+@cache
+def _answers() -> dict[str, dict[str, Any]]:
+    """What the predictions of the course hide, so that a notebook's source does not show it."""
+    return json.loads(files("widgets.lessons").joinpath("answers.json").read_text("utf-8"))
 
 
 def _in_words(value: object) -> object:
