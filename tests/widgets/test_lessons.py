@@ -229,9 +229,6 @@ def test_each_kind_of_guess() -> None:
         "so it is."
     )
     assert near.guess("many") == "many is not a number." and "parts" not in near.reply
-    pattern = predict("a+b", pattern=True, otherwise="Think of runs.")
-    assert pattern.guess("aa*b").startswith("Right.")
-    assert pattern.guess("a*b").startswith("Not yet. It also accepts 'b'")
     state = predict("fo", click=lettered_picture("T_V", FIGURE_4), wrong={"f": "One earlier."})
     assert state.kind == "state" and "<circle" in state.picture
     assert state.guess("f") == "You predicted f; it is fo. One earlier."

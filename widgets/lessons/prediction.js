@@ -51,7 +51,7 @@ function choiceButtons(choices, send) {
 
 function field(kind, send) {
   const row = element("form", "", { class: "lmx-guess-row" });
-  const words = { number: "a number", text: "a text", pattern: "a pattern" }[kind];
+  const words = { number: "a number", text: "a text" }[kind];
   const input = element("input", "", {
     type: "text", placeholder: words, "aria-label": `Your guess, ${words}`, autocomplete: "off",
     spellcheck: "false", inputmode: kind === "number" ? "decimal" : "text",

@@ -1,7 +1,7 @@
 """A question that hides its answer until the reader has guessed.
 
 `predict` ends a cell. The page gets the kind of the guess but not the answer: it shows buttons, a
-field for a number, a text or a pattern, or a drawing whose states can be clicked. After the guess
+field for a number or a text, or a drawing whose states can be clicked. After the guess
 the kernel says whether it is right and what a wrong one would mean, and shows the results of the
 cell. *Run All* leaves it waiting. On a page without widgets the answer is folded.
 """
@@ -22,7 +22,7 @@ import traitlets
 
 from explorer.arguments import wrong as wrong_argument
 from explorer.course.checking import reveal
-from explorer.course.exercise import LanguageExercise, plain_value, same_value
+from explorer.course.exercise import plain_value, same_value
 from widgets.figures.snapshot import Snapshot
 from widgets.lessons.rows import LessonTable
 
@@ -31,7 +31,7 @@ FOLDED: Final = "application/vnd.explorer.prediction+json"
 
 WAITING: Final = "Your guess first: the result is shown after it."
 
-Kind = Literal["choice", "number", "text", "pattern", "state"]
+Kind = Literal["choice", "number", "text", "state"]
 Part = dict[str, Any]
 """A part of the result, shown after the guess: ``text``, ``svg`` with ``alt``, or a table."""
 
@@ -98,11 +98,6 @@ class Prediction(anywidget.AnyWidget):
         return said
 
     def _graded(self, guess: object) -> tuple[bool, str]:
-        if self.kind == "pattern":
-            graded = LanguageExercise(
-                "prediction", str(self._answer), "It is the same set of texts.", self._otherwise
-            ).grade(guess)
-            return bool(graded.right), repr(graded)
         given, answer = plain_value(guess), plain_value(self._answer)
         if same_value(given, answer, self._within) or str(given) == str(answer):
             return True, reveal(_in_words(answer), _in_words(answer))
@@ -155,7 +150,6 @@ def predict(
     *shown: object,
     choices: Sequence[object] = (),
     click: Snapshot | None = None,
-    pattern: bool = False,
     wrong: Mapping[Any, str] | None = None,
     otherwise: str = "",
     within: float = 0.0,
@@ -169,7 +163,6 @@ def predict(
         shown: Texts, pictures and tables that are shown after the guess.
         choices: The choices, the answer among them.
         click: A picture of a machine; the guess is a state, by its name.
-        pattern: Whether the guess is a pattern, which is compared as a set of texts.
         wrong: What a wrong guess would mean, by the guess.
         otherwise: What any other wrong guess would mean.
         within: The largest error of a number that still counts as right.
@@ -205,8 +198,6 @@ def predict(
         kind, names = "choice", [*_YES_NO]
     elif click is not None:
         kind = "state"
-    elif pattern:
-        kind = "pattern"
     elif isinstance(plain, int | float):
         kind = "number"
     return Prediction(
@@ -223,7 +214,7 @@ def predict(
 
 @cache
 def _answers() -> dict[str, dict[str, Any]]:
-    """What the predictions of the course hide, so that a notebook's source does not show it."""
+    """Read what the predictions of the course hide: a notebook's source would show it."""
     return json.loads(files("widgets.lessons").joinpath("answers.json").read_text("utf-8"))
 
 
