@@ -43,9 +43,12 @@ except ImportError:  # The fixture says so.
 from explorer.cli.lab import EXTENSION
 from tests.browser.acting import TOY
 from tests.browser.forked_kernel import ForkedKernels
+from tests.browser.replays import opened, written
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page, ViewportSize
+
+__all__ = ["Lab", "Notebook", "opened", "written"]  # The last two are fixtures.
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PATIENCE = 60_000  # Milliseconds; for a busy machine, never part of a result.

@@ -14,12 +14,29 @@ const WIDTH = 400; // if so much of it is in view.
 const LANES = [["fsa", "Character FSA", "reads characters"], ["fst", "Detokenizing FST", "each token writes its characters"], ["pairs", "Token DFA = FSA ∘ FST", "their pair; where a token ends, its state"]];
 const SAID = 34; // The most letters of a reason.
 
-/** A token that is looked at, in the form of those that the kernel sends ahead. */
-const aheadOf = ({ token, labels, failed_at: fails, lit }) => {
-  const { target } = formOf(lit, "characters") || {};
-  const fst = labels.slice(0, -1).map((_, i) => (i < 3 ? labels.slice(0, i + 1).join("") : "…" + labels.slice(i - 1, i + 1).join("")));
-  return { id: token, text: labels.length ? labels.slice(0, 6) : ["ε"], fst, long: labels.length > 6, fails, pair: target ? (target === "done" ? "end" : target.slice(1)) : null };
+/** The pair that a walk leads to; null if its token is masked. */
+const pairOf = (lit) => {
+  const { target } = formOf(lit, "characters");
+  return target ? (target === "done" ? "end" : target.slice(1)) : null;
 };
+/** The label of a state of the FST after some letters of a token. */
+const prefixOf = (letters) => (letters.length > 3 ? "…" : "") + letters.slice(letters.length > 3 ? -2 : 0).join("");
+
+/** The letters of a token that is looked at, up to the one where it fails: the states that each leads to. */
+function lettersOf({ bytes, failed_at: failed, lit, allowed }) {
+  const { steps } = formOf(lit, "characters");
+  const pair = pairOf(lit);
+  const pieces = characters(bytes).map(({ nodes, at, size }) => ({ text: nodes.map((one) => one.textContent ?? one).join(""), end: at + size }));
+  if (!pieces.length) return { letters: [{ text: "ε", fails: !allowed, fsa: "", fst: "end" }], pair };
+  const all = pieces.map(({ text, end }, i) => ({
+    text,
+    fails: failed !== null && failed < end,
+    fsa: (steps[end - 1]?.[1].find((name) => name[0] === "c") || "").slice(1),
+    fst: end === bytes.length ? "r" : prefixOf(pieces.slice(0, i + 1).map((one) => one.text)),
+  }));
+  const stop = all.findIndex((one) => one.fails);
+  return { letters: stop < 0 ? all : all.slice(0, stop + 1), pair };
+}
 
 /** The columns up to the present place; in slow motion those of the letters of a token that are written. */
 function columnsOf(ui) {
@@ -30,14 +47,13 @@ function columnsOf(ui) {
   const inside = ui.inside;
   if (!inside) return { columns, states, tokens };
   const { walk, byte } = inside;
-  const one = aheadOf(walk);
   const { steps } = formOf(walk.lit, "characters");
   const begin = states.length - 1;
   for (let i = 0; i < byte; i++) {
     const last = i === walk.labels.length - 1;
     const node = steps[i][1].find((name) => name[0] === "c");
     columns.push({ text: walk.labels[i], reads: walk.labels[i], writes: `${last ? walk.text : "ε"} : ${walk.labels[i]}` });
-    states.push({ fsa: node ? node.slice(1) : "", fst: last ? "r" : one.fst[i], pair: last ? one.pair : null });
+    states.push({ fsa: node ? node.slice(1) : "", fst: last ? "r" : prefixOf(walk.labels.slice(0, i + 1)), pair: last ? pairOf(walk.lit) : null });
   }
   if (byte >= walk.labels.length) tokens.push({ from: begin, to: begin + byte, text: walk.text, others: 0 });
   return { columns, states, tokens };
@@ -46,11 +62,9 @@ function columnsOf(ui) {
 /** The tokens ahead, one row each: allowed ones, then masked ones. Those that fail at the same letter share a row. */
 function rowsAhead(ui) {
   const { ahead } = ui.position.along;
-  const shown = ui.selected === null || ui.inside ? null : ui.walk(ui.selected);
-  const every = shown && !ahead.some(({ id }) => id === shown.token) && shown.labels.length ? [...ahead, aheadOf(shown)] : ahead;
   const reasons = new Map((ui.position.top || []).map(({ id, reason }) => [id, reason]));
   const rows = [];
-  for (const one of every) {
+  for (const one of ahead) {
     const allowed = one.pair !== null;
     const length = allowed || one.fails === null ? one.text.length : one.fails + 1;
     const key = allowed ? "" : one.text.slice(0, length).join(" ") + (one.fails === null ? one.id : "");
@@ -70,6 +84,7 @@ function lasting(layer) {
       const one = before.get(key)?.pop() || layer.appendChild(make());
       mark(one, "transform", `translate(${x},${y})`);
       now.set(key, [...(now.get(key) || []), one]);
+      return one;
     },
     end() {
       for (const rest of before.values()) for (const one of rest) one.remove();
@@ -89,20 +104,79 @@ function alongText(ui) {
   const id = "lmx-a" + ++serial;
   const arrow = (name) => s("marker", { id: `${id}-${name}`, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto" }, s("path.m-" + name, { d: "M0,0.6 L8,4 L0,7.4 z" }));
   const here = s("rect.here", { y: 20, width: 48, rx: 8 });
-  const layers = { back: s("g", {}, here), lines: s("g"), words: s("g.words"), rings: s("g"), ahead: s("g") };
-  const svg = s("svg", { role: "img" }, s("defs", {}, ["g", "past", "ko"].map(arrow)), Object.values(layers));
-  const kept = { back: lasting(layers.back), lines: lasting(layers.lines), words: lasting(layers.words), rings: lasting(layers.rings) };
+  const back = s("g", {}, here);
+  const behind = lasting(back);
+  // The path so far, what is ahead, and the path of a token that is looked at: it is drawn over what is ahead, which fades.
+  const stage = (name) => {
+    const parts = { lines: s("g"), words: s("g.words"), rings: s("g") };
+    const kept = Object.fromEntries(Object.entries(parts).map(([part, el]) => [part, lasting(el)]));
+    return { ...kept, el: s("g." + name, {}, Object.values(parts)), end: () => Object.values(kept).forEach((one) => one.end()) };
+  };
+  const [sofar, coming, looked] = ["sofar", "coming", "looked"].map(stage);
+  const fan = coming.el.appendChild(s("g"));
+  const svg = s("svg", { role: "img" }, s("defs", {}, ["g", "past", "ko"].map(arrow)), back, sofar.el, coming.el, looked.el);
+  let on = sofar; // What is drawn now.
   // Each is drawn around its own place, so that it can be moved as it is.
-  const word = (x, y, text, kind = "", about = null) => kept.words.take(`${kind}|${text}|${about}`, x, y, () => s("text" + kind, {}, text, about ? s("title", {}, about) : null));
-  const line = (x, y, d, kind, about) => kept.lines.take(`${kind}|${d}|${about}`, x, y, () => s("g.a" + (kind === "g" ? "" : "." + kind), {}, s("title", {}, about || ""), s("path.line", { d, "marker-end": `url(#${id}-${kind})` })));
+  const word = (x, y, text, kind = "", about = null) => on.words.take(`${kind}|${text}|${about}`, x, y, () => s("text" + kind, {}, text, about ? s("title", {}, about) : null));
+  const line = (x, y, d, kind, about) => on.lines.take(`${kind}|${d}|${about}`, x, y, () => s("g.a" + (kind === "g" ? "" : "." + kind), {}, s("title", {}, about || ""), s("path.line", { d, "marker-end": `url(#${id}-${kind})` })));
   const straight = (from, to, y, kind, about, room = RING) => line(from, y, `M${room},0 L${to - from - room - 1},0`, kind, about);
-  const ring = (x, y, label, kind, about) => kept.rings.take(`o|${label}|${kind}|${about}`, x, y, () => s("g.n" + kind, { "data-label": label }, s("title", {}, about), s("circle", { r: RING }), s("text", { y: 4 }, label)));
+  const ring = (x, y, label, kind, about) => on.rings.take(`o|${label}|${kind}|${about}`, x, y, () => s("g.n" + kind, { "data-label": label }, s("title", {}, about), s("circle", { r: RING }), s("text", { y: 4 }, label)));
   const stadium = (x, y, label, kind, about) => {
     const half = Math.max(RING, [...label].length * LETTER * 0.5 + 6);
-    kept.rings.take(`()|${label}|${kind}|${about}`, x, y, () => s("g.n" + kind, { "data-label": label }, s("title", {}, about), s("rect", { x: -half, y: 1 - RING, width: 2 * half, height: 2 * RING - 2, rx: RING - 1 }), s("text", { y: 4 }, label)));
+    return on.rings.take(`()|${label}|${kind}|${about}`, x, y, () => s("g.n" + kind, { "data-label": label }, s("title", {}, about), s("rect", { x: -half, y: 1 - RING, width: 2 * half, height: 2 * RING - 2, rx: RING - 1 }), s("text", { y: 4 }, label)));
+  };
+
+  const pill = (state, prefix) => (state === "end" ? "end" : `${state},${prefix}`);
+  /** An arc of the token DFA over so many columns. */
+  const leap = (from, to, far, y, kind, text, about) => {
+    const up = far ? 15 + 5 * Math.min(far, 5) : 0;
+    const lit = kind === "past" ? ".lit" : kind === "ko" ? ".ko" : "";
+    const reach = to - from - 16;
+    word((from + to) / 2, far < 2 ? y - 9 : y - RING - up * 0.75 - 3, text, lit, about);
+    return far < 2 ? line(from, y, `M${RING + 6},0 L${to - from - RING - 8},0`, kind, about) : line(from + 8, y - RING, `M0,0 C24,${-up} ${reach - 24},${-up} ${reach},0`, kind, about);
+  };
+
+  let place = null; // Where a token begins: {x, middle}.
+  let ghosted = null;
+  /** The path of the token that is looked at, in all three machines, up to the letter where it fails. */
+  const ghost = () => {
+    const shown = ui.inside ? null : ui.shown();
+    const walk = shown && shown.walk;
+    if (walk === ghosted) return;
+    ghosted = walk;
+    on = looked;
+    svg.classList.toggle("ghosted", !!walk);
+    for (const row of fan.children) row.classList.toggle("sel", !!shown && row.dataset.ids.split(" ").includes(String(shown.token)));
+    if (walk) {
+      const { letters, pair } = lettersOf(walk);
+      const { middle } = place;
+      let { x } = place;
+      const begin = x;
+      letters.forEach(({ text, fails, fsa, fst }, i) => {
+        const label = short(`${i === letters.length - 1 ? short(walk.text, 10) : "ε"} : ${text}`, 16);
+        const z = x + Math.max(NARROWEST, label.length * LETTER + 2 * RING + 8);
+        const kind = fails ? "ko" : "past";
+        const lit = fails ? ".ko" : ".lit";
+        word((x + z) / 2, 16, text, ".char" + (fails ? ".ko" : ""));
+        for (const [lane, said, state] of [["fsa", text, fsa || "·"], ["fst", label, fst]]) {
+          straight(x, z, middle[lane], kind, said);
+          word((x + z) / 2, middle[lane] - 7, said, lit);
+          if (fails) word(z - 5, middle[lane] + 5, "✗", ".cross");
+          else ring(z, middle[lane], state, ".past", state);
+        }
+        x = z;
+      });
+      leap(begin, x, letters.length, middle.pairs, pair === null ? "ko" : "past", short(walk.text, 12), walk.text);
+      if (pair === null) word(x - 5, middle.pairs + 5, "✗", ".cross");
+      else stadium(x, middle.pairs, pill(pair, "r"), ".past", `state ${pair} of the token DFA`);
+      const reason = pair === null && (ui.position.top || []).find(({ id }) => id === shown.token)?.reason;
+      if (reason) word(x + 12, middle.fsa + 4, short(reason, SAID), ".said.ko");
+    }
+    looked.end();
   };
 
   const draw = () => {
+    on = sofar;
     const { columns, states, tokens } = columnsOf(ui);
     const last = states.length - 1;
     const inside = !!ui.inside;
@@ -114,7 +188,6 @@ function alongText(ui) {
     const goals = [...new Map(rows.filter((row) => row.allowed && row.length).map((row) => [row.length + " " + row.pair, row])).values()].slice(0, ROWS.pairs);
 
     // The columns: as wide as their widest label.
-    const pill = (state, prefix) => (state === "end" ? "end" : `${state},${prefix}`);
     const wide = columns.map(({ reads, writes }, i) => Math.max(reads.length, short(writes, 16).length, pill(states[i + 1].fsa, states[i + 1].fst).length));
     const future = Math.max(levels.length, ...rows.map(({ length }) => length), 0);
     for (let i = 0; i < future; i++) {
@@ -142,12 +215,11 @@ function alongText(ui) {
     for (const [name, value] of [["width", right * scale], ["height", height * scale], ["viewBox", `0 0 ${right} ${height}`]]) mark(svg, name, value);
     mark(here, "x", xs[last] - 24);
     mark(here, "height", height - 20);
-    for (const end of new Set(tokens.flatMap(({ from, to }) => [from, to]))) if (end !== last) kept.back.take(height, xs[end], 24, () => s("path.ends", { d: `M0,0 L0,${height - 24}` }));
+    for (const end of new Set(tokens.flatMap(({ from, to }) => [from, to]))) if (end !== last) behind.take(height, xs[end], 24, () => s("path.ends", { d: `M0,0 L0,${height - 24}` }));
     word(2, 15, "text", ".soft.begin");
     if (leftOut) word(FIRST + 4, 15, "…", ".soft");
     const between = (i) => (xs[i] + xs[i + 1]) / 2;
     columns.forEach(({ text }, i) => word(between(i), 16, text, ".char"));
-    if (!inside && last + 1 < xs.length) word(between(last), 16, "?", ".ask");
     for (const title of titles) title.style.top = (top[title.dataset.lane] - 9) * scale + "px";
 
     // The path so far.
@@ -164,21 +236,11 @@ function alongText(ui) {
       straight(xs[i], xs[i + 1], middle.fst, "past", writes);
       word(between(i), middle.fst - 7, short(writes, 16), ".lit", writes);
     });
-    const leap = (from, to, y, kind, text, about) => {
-      const up = from === to ? 0 : 15 + 5 * Math.min(to - from, 5);
-      const [x, z] = [xs[from] + 8, xs[to] - 8];
-      const reach = z - x;
-      if (to - from < 2) {
-        line(xs[from], y, `M${RING + 6},0 L${xs[to] - xs[from] - RING - 8},0`, kind, about);
-        word((xs[from] + xs[to]) / 2, y - 9, text, kind === "past" ? ".lit" : "", about);
-      } else {
-        line(x, y - RING, `M0,0 C24,${-up} ${reach - 24},${-up} ${reach},0`, kind, about);
-        word((x + z) / 2, y - RING - up * 0.75 - 3, text, kind === "past" ? ".lit" : "", about);
-      }
-    };
-    for (const { from, to, text, others } of tokens) leap(from, to, middle.pairs, "past", short(text, 12) + (others ? ` +${count(others)}` : ""), others ? `${text}, or one of ${count(others)} other tokens that lead to the same state` : text);
+    for (const { from, to, text, others } of tokens) leap(xs[from], xs[to], to - from, middle.pairs, "past", short(text, 12) + (others ? ` +${count(others)}` : ""), others ? `${text}, or one of ${count(others)} other tokens that lead to the same state` : text);
 
     // What the FSA reads next.
+    on = coming;
+    if (!inside && last + 1 < xs.length) word(between(last), 16, "?", ".ask");
     let placed = [middle.fsa];
     levels.forEach((level, i) => {
       const ys = level.states.map((_, row) => middle.fsa + (row - (level.states.length - 1) / 2) * APART.fsa);
@@ -216,7 +278,9 @@ function alongText(ui) {
       }
       own[1].append(s("text.said" + (row.allowed ? "" : ".ko"), { x: xs[last + row.length] + 17, y: y + 4 }, said[r]));
       group.addEventListener("click", () => ui.select(row.id));
-      group.classList.toggle("sel", row.ids.includes(ui.selected));
+      group.addEventListener("mouseenter", () => ui.point(row.id));
+      group.addEventListener("mouseleave", () => ui.point(null));
+      group.setAttribute("data-ids", row.ids.join(" "));
       ahead.push(group);
     });
     const rest = inside || !ui.position.width ? 0 : ui.position.width - ui.position.allowed - rows.reduce((sum, { allowed, ids }) => sum + (allowed ? 0 : ids.length), 0);
@@ -234,14 +298,16 @@ function alongText(ui) {
         const drop = y - middle.pairs;
         line(xs[last], middle.pairs, `M8,12 C14,${drop} 16,${drop} 34,${drop} L${xs[to] - xs[last] - 24},${drop}`, "g", label);
         word((xs[last] + 24 + xs[to]) / 2, y - 5, label);
-      } else leap(last, to, y, "g", label, label);
+      } else leap(xs[last], xs[to], row.length, y, "g", label, label);
       stadium(xs[to], y, row.pair === "end" ? "end" : pill(row.pair, "r"), "", row.pair === "end" ? "the text has ended" : `state ${row.pair} of the token DFA`);
     });
 
     const now = states[last];
     mark(svg, "aria-label", `After “${columns.map(({ text }) => text).join("")}”: state ${now.fsa} of the character FSA, ${now.fst === "r" ? "the root" : now.fst} of the detokenizing FST; their pair ${now.pair === null ? "is not a state of the token DFA" : "is a state of the token DFA"}. ${rows.map((row, i) => `${row.name}: ${said[i]}`).join("; ")}`);
-    layers.ahead.replaceChildren(...ahead);
-    for (const layer of Object.values(kept)) layer.end();
+    fan.replaceChildren(...ahead);
+    for (const layer of [behind, sofar, coming]) layer.end();
+    place = { x: xs[last], middle };
+    ghosted = undefined;
     if (svg.parentNode !== scroller) put(scroller, svg);
     // The present place is in view, at a third of the width, and a whole column is the first.
     requestAnimationFrame(() => {
@@ -253,10 +319,12 @@ function alongText(ui) {
   /** Draw it again if something changed; false if there is nothing to draw. */
   const update = () => {
     if (!ui.position || !ui.position.along) return false;
-    const parts = [ui.position, ui.inside, ui.selected, ui.selected === null ? null : ui.walk(ui.selected), (ui.model.get("machine") || {}).key, ui.vocabulary, inner.height, inner.width];
-    if (parts.every((part, i) => part === drawn[i]) && scroller.firstChild) return true;
-    drawn = parts;
-    draw();
+    const parts = [ui.position, ui.inside, (ui.model.get("machine") || {}).key, ui.vocabulary, inner.height, inner.width];
+    if (!parts.every((part, i) => part === drawn[i]) || !scroller.firstChild) {
+      drawn = parts;
+      draw();
+    }
+    ghost();
     return true;
   };
   return { box, update };

@@ -30,7 +30,7 @@ function drawMachine(figure, layout, form, first = Infinity) {
   const svg = s("svg", { role: "img" }, s("title", {}, figure.caption || ""),
     s("defs", {}, ["g", "past", "go", "ko"].map(arrow)), lines, circles, labels);
   const arcs = new Map(), between = new Map(), nodes = new Map();
-  const graph = { id, svg, arcs, between, nodes, layout, figure, form, top: Infinity, bottom: -Infinity };
+  const graph = { id, svg, arcs, between, nodes, layout, figure, form, top: Infinity, bottom: -Infinity, cross: s("text.cross", {}, "✗") };
   for (const edge of figure.edges) {
     const place = layout.edges[edge.id];
     if (!place) continue;

@@ -38,7 +38,10 @@ function lit(ui, graphs) {
       } else if (node[0] === "c" && failed === null) of(node).next = node;
     }
   });
-  if (failed !== null && failed !== undefined && steps.length > failed) sets.character_fsa.ko = walk.stopped;
+  if (failed !== null && failed !== undefined && steps.length > failed) {
+    sets.character_fsa.ko = walk.stopped;
+    sets.token_dfa.ko = "q" + walk.stopped.slice(1); // A ghost, where the state is drawn.
+  }
   if (walk.arc) {
     (whole ? sets.token_dfa.go : sets.token_dfa.open).add(walk.arc);
     sets.token_dfa.words.set(walk.arc, [text]);

@@ -30,7 +30,19 @@ function light(graph, set, title) {
     }
   }
   if (changed) makeRoom(graph);
+  crossAt(graph, set);
   const at = graph.figure.nodes.find((node) => node.id === set.now);
   const where = at ? (at.kind === "done" ? "the end" : at.title || at.label) : "the root";
   mark(graph.svg, "aria-label", `${title}, at ${where}`);
+}
+
+/** Put ✗ where a masked token fails: on the arc that it cannot go, else beside the state where it stops. */
+function crossAt(graph, { koArcs, ko }) {
+  const arc = [...koArcs].map((id) => graph.arcs.get(id)).find(Boolean);
+  const node = ko && graph.layout.nodes[ko];
+  const line = arc && arc.line;
+  const at = line ? line.getPointAtLength(line.getTotalLength() / 2) : node && { x: node.x + node.r, y: node.y - node.r };
+  if (!at) return graph.cross.remove();
+  for (const name of ["x", "y"]) mark(graph.cross, name, at[name] + (name === "y" ? 5 : 0));
+  if (!graph.cross.parentNode) graph.svg.append(graph.cross);
 }
