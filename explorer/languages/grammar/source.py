@@ -41,13 +41,12 @@ class GrammarText(Source):
     Args:
         ambiguous: ``False`` if a text that can be read in two ways was refused; by default a remark
             shows such a text, and with ``True`` nothing is said.
-        parts: The sources embedded in the text as pieces.
+        parts: The sources embedded in the text as pieces, such as control tokens, or the parts that
+            replace them.
     """
 
     reader: ClassVar[type[GrammarReader]]
     notation: ClassVar[str]
-    embeds: ClassVar[bool] = False
-    """Whether sources are pieces of the text."""
     elsewhere: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """The remedies for names that are known but not defined in the text."""
 
@@ -140,8 +139,7 @@ class GrammarText(Source):
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The grammar that was saved, read again."""
         text = instance("grammar", fields["grammar"], str, "a str", error=DamagedFile)
-        parts = children if cls.embeds else ()  # Ignore those of a damaged file.
-        return cls.of(text, parts, ambiguous=_flag(fields["ambiguous"]))
+        return cls.of(text, children, ambiguous=_flag(fields["ambiguous"]))
 
     @classmethod
     def read(cls, text: str) -> Self:
@@ -203,13 +201,10 @@ class GbnfGrammar(GrammarText):
 @register("grammar (Lark)")
 @dataclass(frozen=True)
 class LarkGrammar(GrammarText):
-    """A grammar in the notation of Lark; its children are its schemas and control tokens, or the
-    parts that replace them.
-    """
+    """A grammar in the notation of Lark."""
 
     kind: ClassVar[str] = "lark-grammar"
     reader: ClassVar[type[GrammarReader]] = LarkReader
-    embeds: ClassVar[bool] = True
     elsewhere: ClassVar[Mapping[str, str]] = MappingProxyType(
         {name: f"Write %import common.{name} on a line of its own." for name in COMMON}
     )

@@ -6,20 +6,27 @@ after ``::=``; ``"text"``, ``[a-z]``, ``[^a-z]``, ``.``, names, ``( )``, ``* + ?
 ``\\``, ``\"``, ``\[``, ``\]``; ``#`` up to the end of the line is a comment. The rule ``root`` is
 the grammar. (llama.cpp, ``grammars/README.md`` and ``src/llama-grammar.cpp``.)
 
+``<[1000]>`` and ``<think>`` are control tokens; ``!<think>`` is any token but that, text included,
+and must be repeated with ``*`` or ``+``.
+
 Additions: names may hold ``_``; ``/pattern/`` and ``Regex("pattern")`` are patterns in Python's
-syntax; and the escapes of xgrammar's EBNF, which is the same notation otherwise, are read: ``\a``,
-``\b``, ``\f``, ``\v``, ``\0``, ``\e``, ``\'``, ``\?``, ``\/``, ``\-`` and ``\^``. Token ids
-(``<[1000]>``, ``<name>``, ``!<name>``) are refused by name.
+syntax. Of xgrammar's EBNF, which is the same notation otherwise, the escapes ``\a``, ``\b``,
+``\f``, ``\v``, ``\0``, ``\e``, ``\'``, ``\?``, ``\/``, ``\-`` and ``\^`` are read, its macros
+(`macros`), and ``(= ...)`` at the end of a rule, which changes no text. Its options of rules, such
+as ``name[max_tokens=3]``, are refused by name, but for ``[capture]``, which changes no text.
 """
 
 from __future__ import annotations
 
+import re
 from types import MappingProxyType
 from typing import Final
 
 from explorer.automata.tree.charset import char_set
 from explorer.automata.tree.nodes import Dot, Node, Source
 from explorer.errors import RegexError
+from explorer.languages.grammar.notations.inner import OTHER_ATTRIBUTES, token_source
+from explorer.languages.grammar.notations.macros import MACROS, Macro, other_tokens
 from explorer.languages.grammar.notations.reading import (
     LOOKS_LIKE,
     GrammarReader,
@@ -34,6 +41,8 @@ _ESCAPES: Final = {
     **{char: char for char in "\\\"[]'?/-^"},
 }  # fmt: skip
 _ANY: Final = char_set([(0, 0x10FFFF)])
+_OPTION: Final = re.compile(r'(\w+)(?:\s*=\s*(?:"(?:[^"\\\n]|\\.)*"|[\w.+-]+))?')
+_OPTIONS: Final = re.compile(rf"(?:\s|,|{_OPTION.pattern})*")
 
 
 class GbnfReader(GrammarReader):
@@ -73,6 +82,7 @@ class GbnfReader(GrammarReader):
                 )
             end = self.at
             self.skip()
+            self._options()
             if not self.takes("::="):
                 lark = self.text[self.at : self.at + 1] == ":"
                 raise self.wrong(
@@ -81,6 +91,7 @@ class GbnfReader(GrammarReader):
                 )  # fmt: skip
             self.skip_lines()
             body = self.alternatives()
+            self._lookahead()
             rules.append(WrittenRule(name, start, end, body))
             if self.sees("::="):
                 raise self.within_body(name)
@@ -97,7 +108,10 @@ class GbnfReader(GrammarReader):
             return None
         start, char = self.at, self.text[self.at]
         if char in self.letters:
-            return self.called(self.word(), start)
+            name = self.word()
+            if name in MACROS and self.sees("(") and not self._is_rule(name):
+                return Macro(self, name, start, self._string).node()
+            return self.called(name, start)
         if char == '"':
             return self._quoted()
         if char == "[":
@@ -105,15 +119,18 @@ class GbnfReader(GrammarReader):
         if char == ".":
             self.at += 1
             return Dot(start, self.at, _ANY)
+        if self.sees("(="):
+            return None
         if char == "(":
             return self.group()
         if char == "/":
             return self.slashed()
-        if char == "<" or self.sees("!<"):
-            raise self.wrong(
-                "A token cannot be named in a grammar: a constraint is a set of texts",
-                "Write the token's text in quotes.",
-            )
+        if char == "<":
+            source, self.at = token_source(self.text, start, self.wrong)
+            return self.leaf(source, start)
+        if self.sees("!<"):
+            source, self.at = token_source(self.text, start + 1, self.wrong)
+            return other_tokens(self, source.control_tokens, start)
         if char in "*+?{":
             raise self.wrong(
                 f"Nothing stands before {char!r} that could be repeated",
@@ -125,7 +142,52 @@ class GbnfReader(GrammarReader):
         """``*``, ``+``, ``?`` or braces."""
         return self.braces() if self.sees("{") else super().quantifier(item)
 
+    def _is_rule(self, name: str) -> bool:
+        return re.search(rf"(?m)^{name}\s*::=", self.text) is not None
+
+    def _options(self) -> None:
+        """Read xgrammar's options between the name of a rule and its sign."""
+        begin = self.at
+        if not self.takes("["):
+            return
+        written = _OPTIONS.match(self.text, self.at)
+        self.at = written.end() if written else self.at
+        if not written or not self.takes("]"):
+            raise self.wrong("The options of the rule do not end", "Close them with ].", begin)
+        for option in _OPTION.finditer(written[0]):
+            if option[1] not in ("capture", "stop_capture"):
+                remedy = OTHER_ATTRIBUTES.get(option[1], "Leave it out.")
+                at = written.start() + option.start()
+                raise self.wrong(
+                    f"The option {option[0]} is not followed", remedy, at, at + len(option[0])
+                )
+        self.skip()
+
+    def _lookahead(self) -> None:
+        """Read xgrammar's lookahead at the end of a rule."""
+        begin = self.at
+        if not self.takes("(="):
+            return
+        self.at -= 1
+        leaves = [*self.leaves]
+        self.group()
+        self.skip()
+        self.leaves = leaves
+        if self.at < len(self.text) and self.text[self.at] not in "\r\n":
+            raise self.wrong(
+                "This is xgrammar's lookahead, which stands at the end of a rule",
+                "Leave it out: it changes no text.", begin, self.at,
+            )  # fmt: skip
+
     def _quoted(self) -> Node:
+        start = self.at
+        return letters_of(self._characters(), start, self.at)
+
+    def _string(self) -> str:
+        return "".join(char for char, _, _ in self._characters())
+
+    def _characters(self) -> list[tuple[str, int, int]]:
+        """Read a text in quotes; its characters, each with its span."""
         start = self.at
         self.at += 1
         chars: list[tuple[str, int, int]] = []
@@ -140,7 +202,7 @@ class GbnfReader(GrammarReader):
         self.at += 1
         if self.broken is None and "\n" in self.text[start : self.at]:
             self.broken = start
-        return letters_of(chars, start, self.at)
+        return chars
 
     def _character(self) -> int:
         """The code point of the character or escape that comes next."""

@@ -435,7 +435,7 @@ class LarkReader(GrammarReader):
         if char == "<":
             source, self.at = token_source(self.text, start, self.wrong)
             self._only_in_rule("A control token", "Write it in a rule, beside the terminal.", start)
-            return self._then_skipped(self._leaf(source, start))
+            return self._then_skipped(self.leaf(source, start))
         return None
 
     def _negated(self) -> Node:
@@ -464,18 +464,11 @@ class LarkReader(GrammarReader):
             return substrings(data, start, self.at, self.wrong)
         self._only_in_rule("%json", "Write it in a rule: a terminal calls nothing.", start)
         text = self.text[begin : self.at]
-        return self._leaf(schema_source(text, data, begin, self.wrong), start)
+        return self.leaf(schema_source(text, data, begin, self.wrong), start)
 
     def _only_in_rule(self, what: str, remedy: str, start: int) -> None:
         if not self.in_rule:
             raise self.wrong(f"{what} cannot stand in a terminal", remedy, start, self.at)
-
-    def _leaf(self, source: Source, start: int) -> Node:
-        """A source as one piece of the grammar."""
-        number = len(self.leaves)
-        source = self.given[number] if number < len(self.given) else source
-        self.leaves.append(source)
-        return Group(start, self.at, replace(source.tree, child=number), None, None)
 
     def _then_skipped(self, terminal: Node) -> Node:
         if not self.in_rule or not self.may_ignore:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -367,6 +367,13 @@ class GrammarReader(ABC):
         pattern = "".join(text for text, _ in pieces)
         places = [place + k for text, place in pieces for k in range(len(text))]
         return self.pattern(pattern, start, self.at, places=places or [written.start(1)])
+
+    def leaf(self, source: Source, start: int) -> Node:
+        """A source as one piece of the grammar."""
+        number = len(self.leaves)
+        source = self.given[number] if number < len(self.given) else source
+        self.leaves.append(source)
+        return Group(start, self.at, replace(source.tree, child=number), None, None)
 
     # What a notation says
 
