@@ -116,7 +116,7 @@ class Macro:
         return int(word[0]) if word[0].isdigit() else Call(begin, reader.at, word[0])
 
     def node(self) -> Node:
-        """What the macro stands for."""
+        """The node of the macro."""
         reader, start = self._reader, self._start
         if self._name in ("TagDispatch", "TokenTagDispatch"):
             return self._dispatch()
