@@ -1,5 +1,5 @@
 """The exercises of the notebooks on how constraints disturb a model, on terminals, on a proof that
-runs, on other systems, on phases (10 to 15), and of the project at the end (30).
+runs, on other systems, on phases (10 to 16), and of the project at the end (30).
 """
 
 from __future__ import annotations
@@ -106,6 +106,18 @@ BEYOND: Final[tuple[Exercise, ...]] = (
         "One mask was enough for each of them.",
         "Work out the right mask of each row first, the end included. What is missing, and what is "
         "there in excess?",
+    ),
+    ValueExercise(
+        "own-engine-begin",
+        {"t", "th", "the", "thi", "thens", "ther"},
+        "Pieces of a first word count, and so does a token that reaches into the second part.",
+        "A token may end anywhere in a text, if the rest of the vocabulary can go on from there.",
+    ),
+    ValueExercise(
+        "own-engine-dead",
+        {"a"},
+        "After `a` the text needs a d, and no token writes one.",
+        "Which arc from the start leads to a state that is not among the living?",
     ),
     ValueExercise(
         "zoo-object",

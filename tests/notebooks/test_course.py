@@ -21,6 +21,7 @@ from explorer.course import check
 from explorer.course.checking import EXERCISES
 from explorer.decoding.models.tiny import FOLDER as TINY
 from explorer.servers import runs_of, verdict_of
+from tests.notebooks import own_engine
 from tests.notebooks.running import FOLDER, Shown, course, pictures, widget
 from widgets.lessons import RECORD, RECORD_SCHEMA, record_constraint
 
@@ -28,7 +29,7 @@ from widgets.lessons import RECORD, RECORD_SCHEMA, record_constraint
 
 
 LESSONS = course()
-PREDICTIONS = {"00_quickstart": 1, "00_lecture": 3}
+PREDICTIONS = {"00_quickstart": 1, "00_lecture": 3, "16_your_own_engine": 0}
 """The least number of predictions, where it is not two."""
 EXERCISES_OF = {"06_why_was_it_masked": (5, 5), "00_lecture": (1, 1)}
 """The least and the greatest number of exercises, where they are not two and four."""
@@ -92,7 +93,7 @@ def test_each_hidden_answer_is_asked_for_once() -> None:
 
 def test_the_reading_order_says_the_minutes() -> None:
     words = {"four": 4, "five": 5, "six": 6, "eight": 8, "ten": 10, "twelve": 12, "twenty": 20}
-    words["thirty"] = 30
+    words |= {"thirty": 30, "ninety": 90}
     order = (FOLDER / "README.md").read_text("utf-8")
     for path in LESSONS:
         first = nbformat.read(path, as_version=4).cells[0].source
@@ -490,6 +491,33 @@ def test_papers_to_the_letter(show: Show) -> None:
     whole = "explorer.compile(FLAT_OBJECT.constraint, objects)"
     first = shown.value(f"[texts(objects, m.allowed(m.start)) for m in [{whole}]]")
     assert check("zoo-object", set(first[0].split("  "))).right
+    widget(shown)
+
+
+def test_own_engine(show: Show) -> None:
+    shown = show("16_your_own_engine")
+    written = Path(own_engine.__file__).read_text("utf-8")
+    # Nothing is judged before it is written; then no judge finds a fault, but where there is one.
+    assert shown.printed("engine-judge") == shown.printed("decode") == ""
+    assert shown.value(f"[exec({written!r}, globals())]") == [None]
+    assert shown.value("[judged_by_re(one) for one in PATTERNS]") == [None] * 5
+    assert (
+        shown.value("[judged_by_tokens(tokens), judged_by_tokens(['f', 'f', '', 'oo'])]")
+        == [None] * 2
+    )
+    assert shown.value("first_difference()") is None
+    assert shown.value("[decode('(foo)+d')]") == ["foofoofood"]
+    assert shown.value(
+        "[exec('living = lambda arcs, accepting: {*arcs.values()}', globals())]"
+    ) == [None]
+    *_, mine, right = shown.value("[*map(repr, first_difference())]")
+    assert len(mine) > len(right)
+    shown.value(f"[exec({written!r}, globals())]")
+    shown.value("[exec('tiny = explorer.load_model(\"tiny\").vocabulary', globals())]")
+    texts = '[(data or b"").decode("utf-8", "replace") for data in tiny.tokens]'
+    begin = "engine('(the|this|that|then)(re|fore)?s?', texts)([])"
+    found = shown.value(f"[[texts[k] for k in {begin}] for texts in [{texts}]][0]")
+    assert check("own-engine-begin", {*found}).right
     widget(shown)
 
 
