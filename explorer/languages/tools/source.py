@@ -53,26 +53,28 @@ def _arguments(parts: list[Any]) -> object:
     return named or (objects or values or [{}])[-1]
 
 
-_WORDS: Final[dict[object, object]] = {"True": True, "False": False, "None": None}
+_WORDS: Final[dict[str, object]] = {"True": True, "False": False, "None": None}
+_ENDS: Final = {"'": "'", "[": "]", "{": "}"}
 
 
 def _argument(parts: list[Any]) -> object:
-    """The value of one argument; text between marks, words of Python, or nested values."""
+    """The value of one argument; text between marks, a literal of Python, or nested values."""
     for each in parts:
         if "value" in each:
-            value = each["value"]
-            return _WORDS.get(value, value) if isinstance(value, str) else value
+            return each["value"]
         if "text" in each:
             return each["text"]
-        name = str(each.get("tag", "")).removeprefix(ARGUMENT)
+        name, inner = str(each.get("tag", "")).removeprefix(ARGUMENT), each["parts"]
+        if name in _WORDS:
+            return _WORDS[name]
+        if name in _ENDS and inner and isinstance(inner[0].get("value"), str):
+            literal = f"{name}{inner[0]['value']}{_ENDS[name]}"
+            return ast.literal_eval(literal.replace("\n", "\\n").replace("\r", "\\r"))
         if name == "{":
-            return _arguments(each["parts"])
-        if name == "'":
-            written = each["parts"][0]
-            return ast.literal_eval(f"'{written.get('value', written.get('text', ''))}'")
+            return _arguments(inner)
         if name == "[":
-            return [_argument(item["parts"]) for item in each["parts"]]
-        return _argument(each["parts"])
+            return [_argument(item["parts"]) for item in inner]
+        return _argument(inner)
     return ""
 
 

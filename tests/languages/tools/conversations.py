@@ -111,6 +111,10 @@ class Talk:
                 return self.text(draws.choice(given["elements"]), ends)
             case "optional":
                 return self.text(given["content"], ends) if draws.random() < 0.6 else ""
+            case "star":
+                return "".join(
+                    self.text(given["content"], ends) for _ in range(draws.randint(0, 1))
+                )
             case "tag":
                 stops = given["end"] if isinstance(given["end"], list) else [given["end"]]
                 inner = self.text(given["content"], tuple(stops))
