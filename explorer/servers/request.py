@@ -199,8 +199,8 @@ def requested_of(request: LogPlace, server: str = "") -> RequestedConstraint | N
     schema = made.place.value if made.kind == "json" else None
     schema = parsed(schema) if isinstance(schema, str) else schema
     made = replace(made, engine=engine_of(request, server, schema))
-    if made.engine == "llguidance" and engine_of(request, server) == "xgrammar":
-        made = replace(made, notes=(*made.notes, _FALLEN_BACK))
+    if made.engine != engine_of(request, server):
+        made = replace(made, notes=(*made.notes, _FALLEN_BACK.format(made.engine)))
     if made.pattern is None and not made.compact and (server, made.engine) == ("tgi", "outlines"):
         version = request.one("server.version", "server.name").value
         compiled_by_router = re.search(r"\b[3-9]\.", version if isinstance(version, str) else "")
@@ -215,8 +215,9 @@ TGI_BLANK: Final = r"[\n ]*"
 """The white space between the tokens of JSON that TGI hands to Outlines, before version 3."""
 
 _FALLEN_BACK: Final = (
-    "vLLM gives a schema with such keywords (multipleOf, uniqueItems, a length beside a pattern or "
-    "format, ...) to llguidance where no backend is set, so it was read as llguidance reads it."
+    "vLLM gives a schema with such keywords (multipleOf, uniqueItems, patternProperties beside "
+    "properties, a length beside a pattern or format, several allOf, ...) to {0} where no backend "
+    "is set, so it was read as {0} reads it."
 )
 
 
@@ -234,28 +235,63 @@ def engine_of(request: LogPlace, server: str, schema: object = None) -> str:
         value = request.one(path).value if request and request.has(path) else None
         if isinstance(value, str) and value.split(":")[0] not in ("", "auto"):
             return ENGINE_NAMES.get(value.split(":")[0], "")
-    if server == "vllm" and _falls_back(schema):
-        return "llguidance"
+    if server == "vllm":
+        return _auto_of_vllm(schema)
     return SERVERS[server or ASSUMED].engine
 
 
-_FALL_BACKS: Final = table("falls_back", dict[str, tuple[frozenset[str], frozenset[str]]])
-"""For a type of values, the keywords that vLLM does not give to xgrammar, and those of which one
-must stand beside them, if there are some."""
+_FORMATS_OF_XGRAMMAR: Final = table("formats_of_xgrammar", frozenset[str])
+"""The formats of strings that vLLM gives to xgrammar."""
 
 
-def _falls_back(schema: object) -> bool:
-    """Whether vLLM reads a schema with llguidance where no backend is set."""
-    if isinstance(schema, list):
-        return any(map(_falls_back, cast("list[object]", schema)))
-    if not isinstance(schema, dict):
-        return False
-    held = cast("dict[str, object]", schema)
-    named = held.get("type")
-    types = cast("list[object]", named) if isinstance(named, list) else [named]
-    rows = [_FALL_BACKS[name] for name in map(str, types) if name in _FALL_BACKS]
-    here = any(keys & set(held) and (not beside or beside & set(held)) for keys, beside in rows)
-    return here or any(map(_falls_back, held.values()))
+def _auto_of_vllm(schema: object) -> str:
+    """The engine to which vLLM gives a schema where no backend is set."""
+    parts = [*_objects(schema)]
+    if not any(map(_falls_back, parts)):
+        return "xgrammar"
+    return "outlines" if any("patternProperties" in part for part in parts) else "llguidance"
+
+
+def _objects(value: object) -> Iterator[Mapping[str, object]]:
+    """The objects in a schema."""
+    if isinstance(value, dict):
+        held = cast("dict[str, object]", value)
+        yield held
+        value = list(held.values())
+    if isinstance(value, list):
+        for each in cast("list[object]", value):
+            yield from _objects(each)
+
+
+def _falls_back(part: Mapping[str, object]) -> bool:
+    """Whether vLLM gives a part of a schema not to xgrammar (`backend_xgrammar.py` of 0.33)."""
+    named = part.get("type")
+    types = set(map(str, cast("list[object]", named) if isinstance(named, list) else [named]))
+    if types & {"integer", "number"} and "multipleOf" in part:
+        return True
+    if "array" in types and {"uniqueItems", "contains", "minContains", "maxContains"} & set(part):
+        return True
+    if "string" in types and (
+        _bounded(part) or part.get("format", "date") not in _FORMATS_OF_XGRAMMAR
+    ):
+        return True
+    names, patterns = part.get("propertyNames"), part.get("patternProperties")
+    if "object" in types and "propertyNames" in part:
+        is_bounded = isinstance(names, dict) and _bounded(cast("dict[str, object]", names))
+        if is_bounded or {"patternProperties", "properties"} & set(part):
+            return True
+        if part.get("unevaluatedProperties", True) is not True:
+            return True
+    several_patterns = isinstance(patterns, dict) and len(cast("dict[str, object]", patterns)) > 1
+    if "object" in types and (several_patterns or {"patternProperties", "properties"} <= set(part)):
+        return True
+    several = part.get("allOf")
+    return isinstance(several, list) and len(cast("list[object]", several)) > 1
+
+
+def _bounded(part: Mapping[str, object]) -> bool:
+    """Whether a length stands beside a pattern or a format."""
+    return bool({"pattern", "format"} & set(part) and {"minLength", "maxLength"} & set(part))
 
 
 ENGINE_NAMES: Final[Mapping[str, str]] = {

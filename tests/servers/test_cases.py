@@ -12,7 +12,7 @@ import explorer
 from explorer import cli
 from explorer.decoding.models.embedded import EMBEDDED
 from explorer.servers import explain_line, runs_of, verdict_of
-from tests.servers.cases import CASES, GOOD, IDS, SHUT, VOCABULARY, Case, X, asked, ids, tool
+from tests.servers.cases import CASES, GOOD, IDS, SHUT, VOCABULARY, Case, X, asked, chat, ids, tool
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -29,6 +29,34 @@ def test_a_reported_log_is_answered_right(case: Case) -> None:
         assert words in said, said
     for words in case.never:
         assert words not in said, said
+
+
+NAMED: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "integer"}}}
+PATTERNS: dict[str, Any] = {"type": "object", "patternProperties": {"^x": {"type": "string"}}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "engine"),
+    [
+        (NAMED, ""), (PATTERNS, ""), (PATTERNS | NAMED, "outlines"),
+        ({**PATTERNS, "patternProperties": {"^x": True, "^y": True}}, "outlines"),
+        ({"type": "array", "items": {"allOf": [NAMED, NAMED]}}, "llguidance"),
+        ({"allOf": [NAMED]}, ""), ({"type": "string", "format": "regex"}, "llguidance"),
+        ({"type": "string", "format": "uuid"}, ""),
+        ({"type": ["string", "null"], "format": "uuid", "maxLength": 40}, "llguidance"),
+        ({"type": "object", "propertyNames": {"pattern": "^a"}}, ""),
+        ({"type": "object", "propertyNames": {"pattern": "^a", "minLength": 2}}, "llguidance"),
+        ({**NAMED, "propertyNames": {"pattern": "^a"}}, "llguidance"),
+        ({"type": "object", "propertyNames": {}, "unevaluatedProperties": False}, "llguidance"),
+        ({"type": "array", "uniqueItems": True}, "llguidance"), ({"uniqueItems": True}, ""),
+    ],
+)  # fmt: skip
+def test_vllm_gives_some_schemas_to_another_engine(schema: dict[str, Any], engine: str) -> None:
+    request = {"request": asked(schema), "response": chat("7"), "server": "vllm 0.33"}
+    said = str(verdict_of(runs_of(request)[0], VOCABULARY))
+    assert [each for each in ("llguidance", "outlines") if f"to {each} where" in said] == (
+        [engine] if engine else []
+    )
 
 
 def test_events_and_text_logs_are_read() -> None:
