@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.browser.acting import STEP, at, press, rest
+from tests.browser.acting import STEP, at, press, quiet, rest
 
 if TYPE_CHECKING:
+    from tests.browser.conftest import Notebook
     from playwright.sync_api import Locator
 
     from tests.browser.replays import Opened
@@ -63,3 +64,24 @@ def test_in_each_machine_by_itself_a_masked_token_has_its_cross(opened: Opened) 
     assert crosses.count() == 3  # `fo` is read, `r` is not.
     hovered(root, "foo")
     assert crosses.count() == 0
+
+
+def test_pair_by_pair_is_a_button_in_view_and_the_arrows_are_its_keys(
+    toy: Locator, notebook: Notebook
+) -> None:
+    press(toy, STEP)
+    at(toy, 1)
+    press(toy, "pair by pair")
+    tokens = toy.locator('[data-machine="token_dfa"]')
+    tokens.get_by_text("pair 0 of 10").wait_for()
+    toy.focus()
+    for key, number in (("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1), ("ArrowRight", 2)):
+        notebook.page.keyboard.press(key)
+        tokens.get_by_text(f"pair {number} of 10").wait_for()
+        assert tokens.locator("svg .a:not(.later)").count() == number
+    at(toy, 1)  # No step was taken.
+    notebook.page.keyboard.press("Escape")
+    tokens.get_by_text("pair 2 of 10").wait_for(state="hidden")
+    notebook.page.keyboard.press("ArrowRight")
+    at(toy, 2)
+    quiet(notebook)

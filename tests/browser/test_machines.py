@@ -111,17 +111,17 @@ def test_the_construction(notebook: Notebook, lab: Lab) -> None:
         if number > 1:
             tokens.locator('.a.past[data-arc="q0-q3"]').wait_for(state="attached")
     # Pair by pair: the new arc, and the two that it is made of.
-    opened(tokens).get_by_label("construction").select_option("1")
-    tokens.get_by_role("button", name="pair by pair").click()
+    press(root, "pair by pair")
+    tokens.get_by_text("pair 0 of 10").wait_for()
     assert tokens.locator("svg .a:not(.later)").count() == 0
     for number in (1, 2, 3):
-        tokens.get_by_role("button", name="the next arc").click()
-        tokens.get_by_text(f"arc {number} of 10").wait_for()
+        tokens.get_by_role("button", name="the next pair").click()
+        tokens.get_by_text(f"pair {number} of 10").wait_for()
         assert tokens.locator("svg .a:not(.later)").count() == number
         for name in ("character_fsa", "detokenizing_fst", "token_dfa"):
             assert machine(root, name).locator(".a.go").count() == 1
         assert pair_in_view(root)
-    assert tokens.locator("li.now").count() == 1
+    assert tokens.locator(".lmx-lesson", has_text="From a pair").count() == 1
     opened(tokens).get_by_label("construction").select_option("0")
     # Beside the name and the tools there may be no room for it.
     caption = tokens.locator("header span", has_text="tokens on the arcs")

@@ -3,7 +3,7 @@
 
 /** One stage of the construction; 0 is the token DFA itself. `at` is how many arcs of the composition are
  * drawn; null draws all. */
-const stageOf = (number) => ({ number, key: "", figure: null, made: null, at: null });
+const stageOf = (number, at = null) => ({ number, key: "", figure: null, made: null, at });
 
 /** The state of the composition that is the pair of a state of the FSA and one of the FST; undefined if it is not drawn. */
 function pairIn(graph, outer, inner) {
@@ -48,17 +48,27 @@ function lightWalk(ui, set, graph) {
   Object.assign(set, { past, now: here });
 }
 
-/** The stages over the tokens that are shown. `box` holds the lesson. */
+/** The stages over the tokens that are shown. `box` holds the lesson. While the composition is watched pair by pair, the arrows
+ * are its keys (`ui.lesson`): one pair a press. */
 function construction(ui, title, graphs, box, update) {
   let stages = stageOf(0);
   const names = ["token DFA", "1 composed, with ε", "2 ε-free", "3 determinized", "4 trimmed"];
+  const begin = (number, at) => {
+    ui.lesson = null;
+    stages = stageOf(number, at);
+    built.select.value = number;
+    update();
+  };
   const built = {
+    /** Begin with the composition's first pair, or end the lesson. */
+    pairwise: (on) => begin(on ? 1 : 0, on ? 0 : null),
+    /** Whether the composition is watched pair by pair. */
+    pairs: () => stages.number === 1 && stages.at !== null,
     number: () => stages.number,
     figure: () => (stages.number ? stages.figure : null),
     select: h("select", { title: "how it is made, over the tokens shown above", "aria-label": title + ": construction", onchange: () => {
-      stages = stageOf(Number(built.select.value));
       built.select.closest("details").open = false; // The menu would cover what it makes.
-      update();
+      begin(Number(built.select.value));
     } }, names.map((label, i) => h("option", { value: i }, label))),
   };
 
@@ -71,14 +81,9 @@ function construction(ui, title, graphs, box, update) {
     const answer = await ui.ask("stages", { k: ui.position.k, also: ui.asked() }, { doing: "working out the construction" });
     if (stages !== mine || mine.key !== key) return;
     if (answer.stale) mine.key = "";
-    if (answer.cancelled) {
-      stages = stageOf(0);
-      built.select.value = 0;
-      return update();
-    }
-    if (!answer.ok) return;
+    if (!answer.ok) return answer.stale ? null : begin(0);
     mine.made = mine.figure = answer.stages[mine.number - 1] || null;
-    mine.at = null;
+    if (mine.at !== null) mine.at = 0;
     update();
   };
 
@@ -91,6 +96,12 @@ function construction(ui, title, graphs, box, update) {
     const graph = graphs.token_dfa;
     const sources = made && stages.number === 1 ? made.sources : [];
     const at = sources.length ? stages.at : null;
+    const go = (to) => () => {
+      if (to !== null) to = Math.max(0, Math.min(sources.length, to));
+      stages.at = to;
+      update();
+    };
+    ui.lesson = at === null ? null : { ArrowRight: go(at + 1), ArrowLeft: go(at - 1), Escape: () => begin(0) };
     if (made && graph && graph.figure === made.figure) {
       const order = new Map(sources.map(([arc], i) => [arc, i]));
       const reached = new Set(sources.slice(0, at ?? sources.length).flatMap(([arc]) => [graph.arcs.get(arc).source, graph.arcs.get(arc).target]));
@@ -103,17 +114,13 @@ function construction(ui, title, graphs, box, update) {
     if (what === told) return;
     told = what;
     if (!made) return;
-    const go = (to) => () => {
-      stages.at = to;
-      update();
-    };
     const steps = (list, now) => h("ol", {}, list.map((step, i) => h("li" + (i === now ? ".now" : ""), { "aria-current": i === now ? "step" : null }, step)));
-    const step = at === null ? made.step : at === 0 ? 0 : made.step;
-    put(box, h("p", {}, made.figure.caption), !sources.length ? null : h("div.row", {},
-      at === null ? h("button.quiet", { onclick: go(0) }, "pair by pair") : [
-        h("button", { "aria-label": "the arc before", disabled: at === 0, onclick: go(at - 1) }, "◀"), h("button.p", { "aria-label": "the next arc", disabled: at === sources.length, onclick: go(at + 1) }, "▶"),
-        h("span.dim", { role: "status" }, `arc ${at} of ${sources.length}`), h("button.quiet", { onclick: go(null) }, "all")]),
-      h("p.dim", {}, "Algorithm 2: the token DFA"), steps(made.algorithm, step),
+    if (at !== null) {
+      return put(box, h("div.row", {}, h("button", { "aria-label": "the pair before", disabled: at === 0, onclick: go(at - 1) }, "◀"), " ",
+        h("button.p", { "aria-label": "the next pair", disabled: at === sources.length, onclick: go(at + 1) }, "▶"), h("span.dim", { role: "status" }, ` pair ${at} of ${sources.length} `), h("button.quiet", { onclick: go(null) }, "all of it")),
+        h("p.now", {}, made.algorithm[at && made.step]));
+    }
+    put(box, h("p", {}, made.figure.caption), h("p.dim", {}, "Algorithm 2: the token DFA"), steps(made.algorithm, made.step),
       h("details", {}, h("summary", {}, "Algorithm 1: the detokenizing FST"), steps(made.first, -1)));
     const here = box.querySelector("li.now");
     if (here) requestAnimationFrame(() => (box.scrollTop = here.offsetTop - box.offsetTop - box.clientHeight / 2));

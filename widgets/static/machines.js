@@ -30,10 +30,14 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
   };
   const asMachines = h("button.quiet", { "aria-label": "as machines", title: "each machine by itself: the whole of it, its loops, its construction", onclick: choose(false) }, "as machines");
   const asText = h("button.quiet.lmx-astext", { "aria-label": "along the text", title: "the machines on one axis: the text", onclick: choose(true) }, "along the text");
+  const pairs = h("button.quiet", { "aria-pressed": "false", title: "how the token DFA is made of the other two: one pair a press of → or ←", onclick: () => {
+    built.pairwise(!built.pairs());
+    ui.changed();
+  } }, "pair by pair");
   const text = alongText(ui);
   const holder = h("div.lmx-machines", {}, text.box);
   el.append(holder);
-  (ui.foot || el.appendChild(h("div.lmx-foot"))).append(h("div.sp"), asMachines, asText);
+  (ui.foot || el.appendChild(h("div.lmx-foot"))).append(h("div.sp"), replay ? null : pairs, asMachines, asText);
 
   const wide = sizeOf(holder, () => {
     sizes.again();
@@ -182,7 +186,9 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
   const update = () => {
     // A small vocabulary is drawn whole, as T_V; of a large one the part that the text goes through says more.
     const drawable = !!(ui.position && ui.position.along);
-    const columns = drawable && (along ?? ((model.get("vocabulary") || {}).size || 0) > SMALL);
+    mark(pairs, "aria-pressed", built.pairs());
+    pairs.hidden = !ui.machine || ui.line.model === undefined;
+    const columns = drawable && !built.pairs() && (along ?? ((model.get("vocabulary") || {}).size || 0) > SMALL);
     text.box.hidden = asMachines.hidden = !columns;
     asText.hidden = columns || !drawable;
     holder.classList.toggle("along", columns);
@@ -205,7 +211,7 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
     built.light(sets);
     for (const [name, title] of MACHINES) {
       const { box, table } = boxes[name];
-      box.classList.toggle("taught", name === "token_dfa" && !!built.number());
+      box.classList.toggle("taught", name === "token_dfa" && !!built.number() && !built.pairs());
       const graph = graphs[name];
       if (!graph) continue;
       light(graph, sets[name], title);
@@ -226,7 +232,8 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
     followed = key;
     const leads = (name) => (graphs[name] ? [...graphs[name].arcs.values()].filter((arc) => arc.source === sets[name].now).map((arc) => arc.target) : []);
     const follows = [["character_fsa", sets.character_fsa.now, leads("character_fsa")], ["detokenizing_fst", sets.detokenizing_fst.now, []]];
-    if (!built.number()) follows.push(["token_dfa", sets.token_dfa.now, sets.token_dfa.next ? [sets.token_dfa.next] : leads("token_dfa")]);
+    if (built.pairs()) follows.push(["token_dfa", sets.token_dfa.now, []]);
+    else if (!built.number()) follows.push(["token_dfa", sets.token_dfa.now, sets.token_dfa.next ? [sets.token_dfa.next] : leads("token_dfa")]);
     scroll.to(follows);
   };
   const off = ui.on("after", update);
