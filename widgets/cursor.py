@@ -216,6 +216,38 @@ class Cursor:
                 self._tell(after, kept)
             return session_ids(session)[session.index]
 
+    def write(self, tokens: Sequence[int]) -> int | None:
+        """Take some tokens up to the first that is masked.
+
+        Args:
+            tokens: Ids.
+
+        Returns:
+            The masked id; ``None`` if all were taken.
+
+        Raises:
+            ExplorerError: The text has ended.
+
+        Example:
+            >>> from widgets.toy import ToyModel, toy_constraint
+            >>> cursor = Cursor(Session(ToyModel(), toy_constraint()))
+            >>> cursor.write([2, 0, 3]), cursor.session.text
+            (3, 'foof')
+        """
+        with self.lock:
+            session, after, kept = self.session, self.generation, self.session.index
+            masked: int | None = None
+            try:
+                for token in tokens:
+                    if not session.finished and not session.allowed()[token]:
+                        masked = token
+                        break
+                    session.step(token)
+            finally:
+                self._selected = None
+                self._tell(after, kept)
+            return masked
+
     def back(self) -> None:
         """Go one token back.
 

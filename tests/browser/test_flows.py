@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.browser.acting import STEP, at, press, quiet, rest
+from tests.browser.test_first_glance import REAL
 
 if TYPE_CHECKING:
-    from tests.browser.conftest import Notebook
     from playwright.sync_api import Locator
 
+    from tests.browser.conftest import Lab, Notebook
     from tests.browser.replays import Opened
 
 CROSSES = """(svgs) => svgs.flatMap((svg) => [...svg.querySelectorAll('.cross')]
@@ -84,4 +85,28 @@ def test_pair_by_pair_is_a_button_in_view_and_the_arrows_are_its_keys(
     tokens.get_by_text("pair 2 of 10").wait_for(state="hidden")
     notebook.page.keyboard.press("ArrowRight")
     at(toy, 2)
+    quiet(notebook)
+
+
+def test_a_text_that_one_writes_is_taken_up_to_its_first_masked_letter(
+    notebook: Notebook, lab: Lab
+) -> None:
+    notebook.open(lab.code("writes.ipynb", REAL))
+    assert notebook.run_all()
+    root = notebook.explorer(along=True)
+    at(root, 0)
+    field = root.get_by_role("textbox", name="write what you want")
+    field.fill('{"name": "Zo3')
+    field.press("Enter")
+    root.locator(".lmx-why .said", has_text="3").wait_for()
+    rest(root)
+    taken = "".join(root.locator(".lmx-strip [data-k]").all_text_contents())
+    assert taken.replace("✓", "") == '{"name":␣"Zo'
+    assert field.input_value() == ""
+    # What the constraint allows is taken whole.
+    field.fill('ra", "age')
+    field.press("Enter")
+    root.locator(".lmx-strip [data-k]", has_text="age").wait_for()
+    rest(root)
+    assert root.locator(".lmx-why").is_hidden()
     quiet(notebook)

@@ -27,7 +27,7 @@ from widgets.figures.machines.drawn import draw_whole
 from widgets.figures.packets import compress
 from widgets.figures.panels.mask import allowed_at, engines_packet
 from widgets.figures.panels.reasons import more_packet, widening_packet
-from widgets.figures.panels.tokens import search_packet, token_rows
+from widgets.figures.panels.tokens import ids_to_write, search_packet, token_rows
 from widgets.shown_place import PageData, ShownPlace, packed
 
 MOST_AT_ONCE: Final = 256
@@ -83,6 +83,12 @@ def on_switch(place: ShownPlace, line: int) -> None:
 def on_follow(place: ShownPlace, tokens: list[int]) -> None:
     """Fork, and add some tokens to the fork."""
     place.cursor.fork(tokens)
+
+
+@answers(moves=True)
+def on_write(place: ShownPlace, text: str) -> Packet:
+    """Take the tokens of a text up to the first masked one, and send that one's id."""
+    return {"masked": place.cursor.write(ids_to_write(place.session, text))}
 
 
 @answers(moves=True)

@@ -116,7 +116,18 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
     ];
   };
 
-  const next = h("span.lmx-tok.next", { "aria-hidden": "true", title: "the next token" }, "?");
+  const next = h("input.lmx-tok.next", { placeholder: "?", title: "the next token; a text that is written here is taken up to its first masked letter", "aria-label": "write what you want",
+    onkeydown: async (event) => {
+      if (event.key === "Escape") next.closest("[tabindex]").focus({ preventScroll: true });
+      if (event.key !== "Enter" || !next.value || event.isComposing) return;
+      event.preventDefault();
+      const [text, seen] = [next.value, ui.sight()];
+      ui.selected = ui.inside = null;
+      const answer = await ui.turn(() => ui.ask("write", { text, seen }));
+      if (!answer.ok) return;
+      next.value = "";
+      if (answer.masked !== null) ui.look ? ui.look(answer.masked) : ui.select(answer.masked);
+    } });
   let held = []; // what the row and the marks in it were made of
   const update = () => {
     const strip = ui.line.strip || { prompt: [], tokens: [] };
@@ -145,6 +156,7 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
     }
     nodes.push(...ended.nodes);
     if (ui.foot && ui.position && !ui.position.finished && !ui.inside && k === own.length && !ended.nodes.length) nodes.push(next);
+    next.disabled = ui.gone || !!model.get("replay");
     const now = [ui.traps, traps.open(), ui.vocabulary, ...nodes];
     if (now.length !== held.length || now.some((one, i) => one !== held[i])) {
       held = now;

@@ -29,9 +29,13 @@ import numpy as np
 
 from explorer.alphabet import readable
 from explorer.analysis.session import Session
+from explorer.analysis.verdict.asked import spelled_ids
+from explorer.automata.machine import NO_ARC
 from explorer.decoding.trace.records import Position, Step, measure
 from explorer.decoding.trace.trace import Trace
+from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine, filtered_of
+from explorer.tokens.walks.failing import run
 from explorer.tokens.words import DONE, FREE
 from explorer.vocabulary import Vocabulary
 from widgets.figures.drawing.labels import name_without_text, token_text
@@ -205,6 +209,32 @@ def matching(vocabulary: Vocabulary, query: str) -> tuple[list[int], list[int]]:
         elif wanted in text if data is None else piece is not None and data in piece:
             parts.append(token)
     return same, parts
+
+
+def ids_to_write(session: Session, text: str) -> tuple[int, ...]:
+    """The ids of a text that a user writes at the cursor.
+
+    A token begins where the constraint refuses the text, so that all before it can be taken and
+    the reason is about that letter; where no tokens write the rest, it begins before it.
+
+    Raises:
+        ExplorerError: The text is empty, or no tokens write it.
+
+    Example:
+        >>> from widgets.toy import ToyModel, toy_constraint
+        >>> session = Session(ToyModel(), toy_constraint())
+        >>> ids_to_write(session, "fooff"), ids_to_write(session, "foofor")
+        ((2, 0, 0), (2, 3))
+    """
+    machine, data = session.machine, text.encode(errors="replace")
+    state, byte_machine = session.trace.positions[-1].state, machine.byte_machine
+    if byte_machine is not None and state >= 0:
+        reached = run(byte_machine, machine.byte_state(state), data)
+        good = data[: np.count_nonzero(reached != NO_ARC) - 1].decode(errors="ignore")
+        with suppress(ExplorerError):
+            parts = [part for part in (good, text[len(good) :]) if part]
+            return tuple(token for part in parts for token in spelled_ids(machine, part)[0])
+    return spelled_ids(machine, text)[0]
 
 
 PROMPT_TOKENS: Final = 400
