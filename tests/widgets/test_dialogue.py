@@ -16,7 +16,6 @@ import pytest
 
 import explorer
 from explorer import Budget, Constraint, Session, Vocabulary
-from explorer.errors import ExplorerError
 from explorer.languages.sources import registry
 from tests.optional import pynini
 from tests.widgets.page import Held, Page
@@ -27,7 +26,6 @@ from widgets.cursor import Cursor
 from widgets.dialogue.handlers import TABLE, table_for_page
 from widgets.dialogue.later import Later
 from widgets.dialogue.messages import AtPlace, message_fields, read_message
-from widgets.figures.machines.character_fsa import character_figure
 from widgets.figures.packets import machine_packet
 from widgets.figures.panels.reasons import NAMES
 from widgets.kinds import register_kind
@@ -316,11 +314,6 @@ def test_whatever_ends_the_work_the_page_is_answered(name: str, error: BaseExcep
     page.made.close()
 
 
-def test_an_answer_that_nobody_waits_for_has_no_number(page: Page) -> None:
-    page.made._hear(None, {"type": "play", "on": True}, None)
-    assert page.made.cursor.playing
-
-
 # Wrong arguments of cursors, views and toys: one of our errors that names what was given.
 
 
@@ -328,30 +321,7 @@ def cursor() -> Any:
     return Cursor(explorer.Session(ToyModel(), toy_constraint()))
 
 
-def test_what_is_refused_changes_nothing() -> None:
-    kept = cursor()
-    kept.step()
-    before, told = (kept.lines, kept.selected, kept.generation), list[str]()
-    kept.subscribe(lambda: told.append("moved"))
-    for call in (kept.run, kept.switch, kept.restore, kept.replace):
-        with pytest.raises(ExplorerError):
-            call("x")
-    assert (kept.lines, kept.selected, kept.generation) == before
-    assert not told
-
-
 # Words of the page that a first reader must understand, where Python says them.
-
-
-def test_states_inside_a_character_are_counted_apart() -> None:
-    """The numbers of two drawings differ by the states where half a character was read."""
-    letters = explorer.Vocabulary.from_bytes([bytes([k]) for k in range(256)], eos_ids=[256])
-    machine = explorer.compile(explorer.regex("[äöü]{60}x"), letters)
-    figure = character_figure(machine, only=range(3))
-    assert machine.byte_machine is not None
-    states = machine.byte_machine.num_states
-    assert "of 62 states" in figure.caption
-    assert f"{states - 62} more states lie inside characters of several bytes" in figure.about
 
 
 def test_every_kind_of_trap_has_a_name_in_words() -> None:
@@ -478,17 +448,7 @@ def test_a_grammar_is_composed_by_the_push_down_composition(worker: CompileWorke
     assert said is not None and int(said[1]) > 3
 
 
-def test_a_grammar_over_many_tokens_says_why_not(worker: CompileWorker) -> None:
-    lm = explorer.load_model("tiny")
-    machine = explorer.compile(explorer.grammar(NESTED), lm.vocabulary)
-    line = drawn_machine(machine, worker, BUDGET).line or ""
-    assert line.startswith("not composed as a whole: ") and "Algorithm 3" not in line
-
-
 # A run from elsewhere in the explorer: no model, the recorded ids, and the first that is wrong.
-
-
-F_OF_FROM_IDS, OO_OF_FROM_IDS, FOO_OF_FROM_IDS, FOR_OF_FROM_IDS, FOOD_OF_FROM_IDS, EOS = range(6)
 
 
 def opened(*ids: int) -> Page:
@@ -501,24 +461,24 @@ def strip(page: Page) -> dict[str, Any]:
 
 
 def test_the_finding_stands_in_the_line() -> None:
-    page = opened(FOO_OF_FROM_IDS, FOO_OF_FROM_IDS, FOR_OF_FROM_IDS, F_OF_FROM_IDS, F_OF_FROM_IDS)
+    page = opened(FOO, FOO, FOR, F, F)
     assert "a run from elsewhere" in page.made.about
     assert page.line["model"] is False
     assert [token["text"] for token in strip(page)["tokens"]] == ["foo", "foo"]
     assert strip(page)["rejected"] == {
-        "id": FOR_OF_FROM_IDS, "text": "for", "at": 2, "reason": "r: expects o", "unread": 2
+        "id": FOR, "text": "for", "at": 2, "reason": "r: expects o", "unread": 2
     }  # fmt: skip
     # Seen from anywhere in the line.
     assert page.ask("jump", k=0)["ok"]
-    assert strip(page)["rejected"]["id"] == FOR_OF_FROM_IDS
-    told = page.ask("why", token=FOR_OF_FROM_IDS, k=2)["explanation"]
+    assert strip(page)["rejected"]["id"] == FOR
+    told = page.ask("why", token=FOR, k=2)["explanation"]
     assert not told["allowed"]
-    assert page.ask("walk", token=FOR_OF_FROM_IDS, k=2)["walk"]["failed_at"] == 2
+    assert page.ask("walk", token=FOR, k=2)["walk"]["failed_at"] == 2
     page.made.close()
 
 
 def test_probabilities_are_blank_and_masks_are_not() -> None:
-    page = opened(FOO_OF_FROM_IDS, FOO_OF_FROM_IDS)
+    page = opened(FOO, FOO)
     position = page.made.position
     assert position is not None
     assert (position["z"], position["entropy_before"], position["top"]) == (None, None, [])
@@ -526,53 +486,35 @@ def test_probabilities_are_blank_and_masks_are_not() -> None:
     assert page.history["z"] == [None, None, None]
     rows = page.ask("search", query="foo", k=2)["rows"]
     assert {row["id"]: row["allowed"] for row in rows} == {
-        FOO_OF_FROM_IDS: True,
-        FOOD_OF_FROM_IDS: True,
+        FOO: True,
+        FOOD: True,
     }
+    listed = page.ask("allowed")
+    assert {row["id"] for row in listed["rows"]} == {F, FOO, FOOD} and listed["count"] == 3
     page.made.close()
 
 
 def test_one_steps_along_the_recorded_ids_and_no_further() -> None:
-    page = opened(FOO_OF_FROM_IDS, FOO_OF_FROM_IDS, FOR_OF_FROM_IDS)
+    page = opened(FOO, FOO, FOR)
     made = page.made
     page.ask("jump", k=0)
     assert page.ask("step")["ok"]
-    assert made.session.ids == (FOO_OF_FROM_IDS,)
+    assert made.session.ids == (FOO,)
     # To the end is the end of what was recorded; nothing is asked of a model that is not there.
     assert page.ask("run", tokens=16)["stopped"]
-    assert made.session.ids == (FOO_OF_FROM_IDS, FOO_OF_FROM_IDS)
+    assert made.session.ids == (FOO, FOO)
     refused = page.ask("step")
     assert not refused["ok"]
     assert "no model" in refused["error"]["message"]
     # A token of one's own is a way out of it, and the finding is then no longer about this line.
-    assert page.ask("take", token=FOOD_OF_FROM_IDS)["ok"]
+    assert page.ask("take", token=FOOD)["ok"]
     assert strip(page)["rejected"] is None
     made.close()
 
 
-def test_another_constraint_may_allow_what_this_one_did_not() -> None:
-    page = opened(FOO_OF_FROM_IDS, FOO_OF_FROM_IDS, FOR_OF_FROM_IDS)
-    assert page.ask("edit", kind="regex", text="(foo|for)+", prompt="")["ok"]
-    assert strip(page)["rejected"] is None
-    assert page.made.session.ids == (FOO_OF_FROM_IDS, FOO_OF_FROM_IDS, FOR_OF_FROM_IDS)
-    page.made.close()
-
-
 def test_the_still_and_the_file_open_without_a_model() -> None:
-    page = opened(FOO_OF_FROM_IDS, FOR_OF_FROM_IDS)
+    page = opened(FOO, FOR)
     assert "foo" in page.made.snapshot().text
     answer = page.ask("export")
     assert answer["ok"], answer
-    page.made.close()
-
-
-def test_without_a_model_the_allowed_tokens_are_listed() -> None:
-    page = opened(FOO_OF_FROM_IDS, FOO_OF_FROM_IDS)
-    answer = page.ask("allowed")
-    assert {row["id"] for row in answer["rows"]} == {
-        F_OF_FROM_IDS,
-        FOO_OF_FROM_IDS,
-        FOOD_OF_FROM_IDS,
-    }
-    assert all(row["allowed"] for row in answer["rows"]) and answer["count"] == 3
     page.made.close()

@@ -19,7 +19,6 @@ from widgets.kinds import TOY
 from widgets.toy import PATTERN
 from widgets.views.explorer import Explorer
 
-FOO = 2
 LONG = "(?!(f|o)*f(f|o){23}$)[fo]*"
 LARGE = Budget(states=10**9, arcs=10**12, bytes=10**11, seconds=3600)
 
@@ -54,45 +53,6 @@ def test_an_edit_is_answered_later_and_then_is_there(page: Page) -> None:
     assert page.made.session.machine.vocabulary is page.made.session.vocabulary
 
 
-def test_a_constraint_that_is_too_large_for_a_table_opens_lazily_and_says_so(page: Page) -> None:
-    answer = page.answer(page.edit("(f|o)*f(f|o){25}"))
-    assert answer["ok"], answer
-    assert shown(page) == "(f|o)*f(f|o){25}"
-    assert "over 30,000 states" in page.made.editor["report"]
-    assert page.ask("step")["ok"] and len(page.made.session.ids) == 1
-
-
-@pytest.mark.long
-def test_meanwhile_one_steps_under_the_old_constraint_and_keeps_what_holds(page: Page) -> None:
-    page.edit(LONG)
-    assert page.ask("step")["ok"]
-    assert page.made.session.ids == (FOO,)
-    assert shown(page) == PATTERN
-    assert page.answer(page.edit("foo(foo)?"))["ok"]
-    assert page.made.session.ids == (FOO,)
-    assert page.answer(page.edit("food"))["ok"]
-    assert page.made.session.ids == ()
-    assert len(page.made.line["strip"]["forks"]) == 2
-
-
-def test_only_the_newest_counts(page: Page, worker: CompileWorker) -> None:
-    before = worker.pid
-    older = [page.edit(LONG), page.edit("(foo){1,2}")]
-    assert page.answer(page.edit("food"))["ok"]
-    for number in older:
-        dropped = page.answer(number)
-        assert (dropped["ok"], dropped["cancelled"], dropped["quiet"]) == (False, True, True)
-    assert shown(page) == "food"
-    assert worker.pid != before  # The long one had to be killed.
-
-
-def test_an_edit_back_to_what_is_there_drops_the_one_on_its_way(page: Page) -> None:
-    long = page.edit(LONG)
-    assert page.answer(page.edit(PATTERN))["ok"]
-    assert page.answer(long)["cancelled"]
-    assert shown(page) == PATTERN
-
-
 def test_cancel_leaves_the_last_good_constraint(page: Page) -> None:
     long = page.edit(LONG)
     assert page.ask("cancel")["ok"]
@@ -108,22 +68,6 @@ def test_a_prompt_alone_is_answered_at_once(page: Page) -> None:
     sent = page.edit(PATTERN, prompt="anything")
     assert [answer["re"] for answer in page.heard] == [sent]
     assert page.heard[0]["ok"]
-
-
-def test_presets_change_the_vocabulary_and_the_toy_comes_back(page: Page) -> None:
-    preset = next(p for p in presets_of("first") if p.name == "IPv4")
-    assert page.answer(
-        page.edit(preset.text, kind=preset.kind, preset=preset.name, prompt="At ")
-    )["ok"]  # fmt: skip
-    session = page.made.session
-    assert len(session.vocabulary) > 1000
-    assert (session.prompt, shown(page)) == (preset.prompt, preset.text)
-    long = page.edit("[a-z ]*a[a-z ]{19}", prompt="At ")
-    toy = page.edit(PATTERN, preset=TOY)
-    assert page.heard[-1]["re"] == toy and page.heard[-1]["ok"]
-    assert page.answer(long)["cancelled"]  # It was for the other vocabulary.
-    assert shown(page) == PATTERN
-    assert len(page.made.session.vocabulary) == 6
 
 
 DATE = "[0-9]{4}-[0-9]{2}"

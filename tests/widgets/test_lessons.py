@@ -142,16 +142,7 @@ def test_the_subterminal_tree_shows_what_the_mask_allows(k: int | None, path: tu
     assert shown.svg.count('stroke="#0063a0"') >= bool(allowed)
 
 
-def test_figure_3_after_a_bracket_and_twelve() -> None:
-    scheme = lookahead_machine(SUMS, PAPER, 0)
-    shown = subterminal_picture(scheme, scheme.step(scheme.step(scheme.start, 3) or 0, 2))
-    assert shown.text.splitlines() == [
-        "Inside int, k = 0: 5 tokens, 4 allowed",
-        "0 12: in int, allowed",
-        "int -> ): in close, allowed",
-        "int -> +: in plus, allowed",
-        "int -> plus -> +1: in int, pruned",
-    ]
+def test_a_tree_of_too_many_arcs_is_refused() -> None:
     large = explorer.load_model("tiny").vocabulary
     with pytest.raises(ExplorerError, match="arcs"):
         words = {f"w{k}": f"{chr(97 + k)}+" for k in range(12)}
@@ -175,25 +166,6 @@ def test_the_scanner_of_the_terminals() -> None:
     ]  # fmt: skip
     with pytest.raises(ExplorerError, match="no terminal 'float'"):
         scanner_picture(SUMS, "float")
-
-
-def test_schemes_are_rows() -> None:
-    """The rows show the data of the runs."""
-    made = scheme_texts(explorer.load_model("tiny"), "The sum is ", SUMS, max_tokens=6)
-    shown = made.picture()
-    lines = shown.text.splitlines()[1:]
-    assert described(shown) == "; ".join(shown.text.splitlines())
-    pairs = [*made.pairs.values()]
-    runs = [pairs[0].free, *(pair.constrained for pair in pairs)]
-    for line, run in zip(lines, runs, strict=True):
-        bits = [float(bit) for bit in re.findall(r"\[([\d.]+)‿?\]", line)]
-        assert bits == pytest.approx([-p / math.log(2) for p in run.log_probs], abs=0.051)
-        assert line.count("‿") == bridges_of(SUMS, made.lm.vocabulary, run.tokens)
-    assert [line.split(":")[0] for line in lines] == ["the model alone", *made.pairs]
-    for line, pair in zip(lines[1:], pairs, strict=True):
-        told = line.split(": ", 1)[1].split(" | ")
-        marked = [k for k, token in enumerate(told) if "first token that differs" in token]
-        assert marked == ([] if pair.parted is None else [pair.parted])
 
 
 # A question gives nothing away before a guess, and says what a wrong one would mean.

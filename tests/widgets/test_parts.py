@@ -160,15 +160,6 @@ def test_a_cursor_that_nobody_shows_is_forgotten() -> None:
     assert gone() is None
 
 
-def test_errors_reach_the_part_that_asked() -> None:
-    steps = Stepper()
-    mask = Mask(cursor=steps.cursor)
-    answer = ask(mask, "take", token=FOR)
-    assert answer["ok"] is False
-    assert "not allowed" in str(answer["error"])
-    assert steps.position["k"] == 0
-
-
 def test_no_text_of_a_script_spans_lines() -> None:
     # Indentation is left out of what travels, so it must not be part of a text.
     scripts = sorted(Path(bundle.__file__).parents[1].glob("static/*.js"))

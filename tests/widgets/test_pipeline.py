@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import explorer
-from explorer.languages.stages.staged import stages_of
 from tests.widgets.page import Page
 from widgets.compiling.worker import CompileWorker
-from widgets.dialogue.later import Progress
-from widgets.export import recorded, taken
 from widgets.views.explorer import Explorer
 
 CITIES = explorer.choice(["Berlin", "London", "Paris"])
@@ -128,12 +124,3 @@ def test_the_other_stages_of_the_tokens_have_pairs_too(constraint: Any, refused:
     pairs = {pair["token"]: pair for pair in stage["neighbours"]["pairs"]}
     assert pairs[refused]["refused"] and stage["drawn"]
     made.close()
-
-
-def test_an_exported_page_and_a_trace_have_the_stages(page: Page) -> None:
-    page.made.cursor.run(8)
-    record = json.loads(json.dumps(recorded(taken(page.made.shown), Progress())))
-    assert [one["title"] for one in record["stages"]] == ["canonical"]
-    assert record["traits"]["editor"]["pipeline"]["stages"][0]["on"]
-    constraint = page.made.trace.constraint
-    assert [str(stage) for stage, _ in stages_of(constraint.source)] == ["canonical()"]

@@ -28,7 +28,6 @@ from widgets.cursor import MOST_LINES, Cursor
 from widgets.figures.drawing import svg
 from widgets.lessons import TokenRow, bar_picture, token_picture
 from widgets.looks import QUIET_SECONDS, Looks
-from widgets.report import MOST_BARS
 from widgets.toy import ToyModel, toy_constraint
 from widgets.views.explorer import Explorer
 
@@ -80,13 +79,6 @@ def test_nothing_of_a_model_is_markup() -> None:
     for figure in explorer.report(table()):
         shown = [said(figure), *figure.layout.yaxis.ticktext, *(bar.name for bar in figure.data)]
         assert "<" not in " ".join(shown)
-
-
-def test_a_figure_of_many_parts_is_cut() -> None:
-    letters = explorer.regex("fdosyenfdosyenfdo")
-    done = explorer.sweep("a", letters, hash_model(), max_tokens=40)
-    _, parts, _ = explorer.report(done)
-    assert len(parts.data[0].x) == MOST_BARS
 
 
 def test_a_folder_is_reported_like_its_sweep(tmp_path: Path) -> None:
@@ -318,24 +310,6 @@ def test_the_simulation_makes_known_pairs_alike() -> None:
     assert apart("#ffffff", "#ffffff", "tritanopia") == 0
 
 
-@pytest.mark.parametrize(
-    ("mark", "rule"),
-    [
-        (r"\.lmx-row\.masked \.pair b", "repeating-linear-gradient"),  # A masked bar is hatched,
-        (r"\.lmx-row\.masked \.lmx-tok", "0 3px 0 var(--lmx-no)"),  # its token underlined,
-        (r"\.lmx \.lmx-cell", "repeating-linear-gradient"),  # and its cell in the mask hatched.
-        (r"\.lmx \.a\.no:not\(\.go\) \.line", "stroke-dasharray"),  # Masked arcs are dashed,
-        (r"\.lmx \.n\.ko circle", "stroke-dasharray"),  # a state where a token fails is dotted,
-        (r"\.lmx \.n\.now circle", "stroke-width: 2.4"),  # the current one has a thick ring,
-        (r"\.lmx \.n\.ghost circle", "stroke-dasharray"),  # a lost one a dashed ring.
-        (r"[^{}]*\.before", "stroke-dasharray"),  # The model's own line over time is dashed.
-    ],
-    ids=["bar", "token", "cell", "arc", "failing", "current", "ghost", "line"],
-)
-def test_what_a_colour_says_a_mark_says_too(mark: str, rule: str) -> None:
-    assert any(rule in block for block in re.findall(rf"{mark}[^{{}}]*\{{([^}}]*)\}}", CSS))
-
-
 @pytest.mark.parametrize("sign", ["forced", "intervention", "rejected", "user"])
 def test_what_a_token_box_says_by_colour_it_says_by_a_sign(sign: str) -> None:
     legend = (Path(__file__).parents[2] / "widgets" / "static" / "legend.js").read_text("utf-8")
@@ -468,15 +442,6 @@ def test_a_row_is_the_rule_as_it_was_written() -> None:
     for row in rows:
         (start, end), *_ = row["spans"]
         assert source[start:end] == row["text"]
-    shown.close()
-
-
-def test_a_rule_that_is_called_again_from_the_same_place_is_popped_and_pushed() -> None:
-    vocabulary = Vocabulary.from_bytes([b"1", b"+1"], eos_ids=[2])
-    shown = run(SUMS, [0, 1, 1], vocabulary)
-    found = stack(shown, 3)
-    assert (found["pushed"], found["gone"]) == (1, 1)
-    assert [row["read"] for row in found["popped"]] == ["1+1"]
     shown.close()
 
 

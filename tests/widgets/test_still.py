@@ -124,23 +124,6 @@ def test_it_waits_for_quiet_and_for_play_to_pause(executed: Run) -> None:
     assert "Position 2" in cells[0].outputs[1].data["text/plain"]
 
 
-def test_it_follows_a_step_before_a_hand_can_save_the_notebook(executed: Run) -> None:
-    cells = executed(
-        SHOW,
-        "e.cursor.step()\nprint(e._still._timer.interval)",
-        # A picture that takes long is drawn less often.
-        "import time\nfrom widgets.export import MOST_QUIET\nfirst = e._still._picture\n"
-        "def slow():\n"
-        "    end = time.thread_time() + 0.3\n"
-        "    while time.thread_time() < end: pass\n"
-        "    return first()\n"
-        "e._still._picture = slow\ne.cursor.step()\ne._still._update()\n"
-        "print(e._still._quiet == MOST_QUIET)",
-    ).cells
-    assert float(printed(cells[1])[0]) <= 0.3
-    assert printed(cells[2]) == ["True"]
-
-
 def test_a_message_of_a_widget_is_no_cell_and_draws_nothing(executed: Run) -> None:
     # Both packages of comms trigger IPython's `post_execute` after every message from a page.
     cells = executed(

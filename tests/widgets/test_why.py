@@ -7,19 +7,16 @@ import re
 import sys
 import threading
 from collections.abc import Iterator
-from typing import Any, cast
 
 import numpy as np
 import pytest
 
-import explorer
 from explorer.analysis import explain_trace
 from explorer.analysis.session import Session
 from tests.widgets.page import Page
 from widgets.cursor import Cursor
 from widgets.dialogue.handlers import TABLE
 from widgets.dialogue.messages import AtPlace
-from widgets.figures.packets import decompress
 from widgets.shown_place import packed
 from widgets.toy import EOS, PATTERN, TOKENS, ToyModel, toy_constraint
 from widgets.views.explorer import Explorer
@@ -221,43 +218,3 @@ def test_what_the_token_budget_takes_is_a_group_of_its_own() -> None:
     assert (told["allowed"], told["over_budget"], told["stage"]) == (False, True, "allowed")
     assert "token budget" in told["sentence"]
     made.close()
-
-
-@pytest.fixture(scope="module")
-def night() -> Iterator[Page]:
-    made = Explorer(
-        explorer.load_model("tiny"),
-        explorer.choice([" New York", " Boston"]),
-        "The night train stops at",
-    )
-    page = Page(made)
-    page.ask("run", tokens=8)
-    yield page
-    made.close()
-
-
-def test_a_greedy_trap_stands_at_its_position(night: Page) -> None:
-    assert night.made.session.text == " New York"
-    traps = night.ask("traps")["traps"]
-    [trap] = [trap for trap in traps if trap["kind"] == "greedy_trap"]
-    assert trap["position"] == 0
-    facts = {fact["label"]: fact for fact in trap["facts"]}
-    new = night.made.session.vocabulary.ids_of(b" New")
-    assert facts["token"]["tokens"] == list(new)
-    # Right after it the model has something else in mind: the mask leaves almost nothing.
-    assert night.made.trace.positions[1].distribution is not None
-    z = night.made.trace.positions[1].distribution.z
-    assert z < 0.05
-    assert float(facts["feasible mass after it"]["text"]) == pytest.approx(z, rel=0.01)
-
-
-def test_the_page_without_a_kernel_holds_the_reasons(page: Page) -> None:
-    page.ask("step")
-    html = page.ask("export")["html"]
-    packed_run = re.search(r'id="run">([^<]+)<', html)
-    assert packed_run is not None
-    data = cast("dict[str, Any]", decompress(packed_run[1]))
-    assert data["summaries"][1] == page.ask("reasons", k=1)["reasons"]
-    assert data["traps"] == page.ask("traps")["traps"]
-    stored = data["reasons"][1][str(FOR)]
-    assert stored["more"]["nearest"] == page.ask("more", token=FOR, k=1)["more"]["nearest"]

@@ -49,21 +49,8 @@ def wander(reader: Page, seed: int, moves: int) -> None:
         going = not session.finished
         allowed = session.allowed().nonzero()[0].tolist()
         reader.deaf = draw.random() < 0.25
-        match draw.choice(
-            [
-                "step",
-                "step",
-                "take",
-                "take",
-                "back",
-                "jump",
-                "fork",
-                "switch",
-                "edit",
-                "peek",
-                "reset",
-            ]
-        ):
+        kinds = "step step take take back jump fork switch edit peek reset"
+        match draw.choice(kinds.split()):
             case "step" if going:
                 cursor.step()
             case "take" if going:

@@ -14,6 +14,7 @@ from tests.widgets.figures.cases import toy_dfa
 from tests.widgets.figures.clear import Collision, collisions
 from widgets import kinds
 from widgets.figures.drawing.geometry import Layout
+from widgets.figures.drawing.labels import tokens_label
 from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.machines.detokenizing_figure import detokenizing_figure
 from widgets.figures.machines.drawn import draw_whole
@@ -109,6 +110,30 @@ def test_labels_of_presets_lie_on_no_other_arc_state_or_label(name: str) -> None
 
 def test_few_labels_interrupt_their_own_arc() -> None:
     assert sum(set_in(offered(name)) for name in NAMES if name not in DENSE) <= MOST_SET_IN
+
+
+def test_all_labels_of_the_presets_have_a_place() -> None:
+    drawings = [offered(preset.name) for preset in presets_of("first")]
+    places = [layout.edges.values() for drawn in drawings for _, layout in drawn.values()]
+    assert not any(place.tucked for edges in places for place in edges)
+
+
+@pytest.mark.parametrize("preset", [preset.name for preset in presets_of("first")])
+def test_drawings_are_low_and_read_from_left_to_right(preset: str) -> None:
+    figure, layout = offered(preset)["character_fsa"]
+    assert layout.height < 400
+    start = next(node.id for node in figure.nodes if node.start)
+    assert layout.nodes[start].x == min(node.x for node in layout.nodes.values())
+    if preset in ("choices", "ISO date-time", "IPv4", "JSON record"):  # No circles.
+        for edge in figure.edges:
+            assert layout.nodes[edge.source].x < layout.nodes[edge.target].x
+
+
+def test_labels_of_tokens_are_short_and_say_how_many() -> None:
+    assert tokens_label(["5", "3", "4"], 3) == "3-5"
+    assert tokens_label(["a", "b"], 2) == "a  b"
+    assert tokens_label(["00", "01"], 100) == "00 +99"
+    assert len(tokens_label(["abcdefghijkl"], 131_072)) <= 18
 
 
 def test_a_label_on_an_arc_would_be_seen() -> None:

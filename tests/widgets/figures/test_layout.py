@@ -10,7 +10,6 @@ from collections.abc import Iterable
 import pytest
 
 import explorer
-from explorer.errors import ExplorerError
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.tokens.walks.failing import run
 from tests.evidence import few
@@ -20,7 +19,6 @@ from widgets.figures.drawing.geometry import Engine, Layout
 from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.machines.character_fsa import character_figure
 from widgets.figures.machines.detokenizing_figure import detokenizing_figure
-from widgets.figures.machines.drawn import draw_whole, drawn_whole
 from widgets.figures.machines.machine_figure import MachineFigure
 from widgets.figures.machines.token_dfa import STEP, ahead, token_figure
 
@@ -106,17 +104,6 @@ def test_a_state_has_one_place_in_both_machines(pattern: str) -> None:
         assert other.nodes[name].y == pytest.approx(one.nodes[f"c{name[1:]}"].y + drop)
 
 
-def test_the_toy_is_one_line_with_labels_that_cover_nothing() -> None:
-    figures = {"character_fsa": character_figure(toy_dfa()), "token_dfa": token_figure(toy_dfa())}
-    for layout in lay_out_figures(figures).values():
-        assert len({node.y for node in layout.nodes.values()}) == 1
-        places = sorted((node.x, name[1:]) for name, node in layout.nodes.items() if node.r)
-        assert [name for _, name in places] == ["0", "1", "2", "3", "4"]
-        boxes = [edge.box for edge in layout.edges.values()]
-        for a, b in itertools.combinations(boxes, 2):
-            assert min(a[2], b[2]) <= max(a[0], b[0]) or min(a[3], b[3]) <= max(a[1], b[1])
-
-
 def test_curves_begin_and_end_at_their_states() -> None:
     figure = detokenizing_figure(toy_vocabulary(), range(5))
     layout = lay_out_figures({"detokenizing_fst": figure})["detokenizing_fst"]
@@ -134,14 +121,6 @@ def test_three_hundred_states_are_laid_out_whole() -> None:
     assert 190 < len(figures["character_fsa"].nodes) <= 300
     for layout in lay_out_figures(figures).values():
         assert overlaps(layout) == []
-
-
-def test_the_whole_of_more_must_be_asked_for_and_two_thousand_is_the_end() -> None:
-    dfa = compiled("(a|b){700}")
-    assert not drawn_whole(dfa)
-    assert len(draw_whole(dfa).layouts["token_dfa"].nodes) > 700
-    with pytest.raises(ExplorerError, match=r"2,\d\d\d states"):
-        lay_out_figures({"character_fsa": character_figure(compiled("(a|b){2100}"))}, whole=True)
 
 
 def test_ahead_is_small_keeps_places_and_shows_every_arc_from_here() -> None:

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 import explorer
 from explorer import Vocabulary, regex
 from explorer.analysis.session import Session
-from explorer.automata.textbook.composition import composition_stages
 from explorer.automata.token_marks import ANY_ID, END
 from explorer.decoding.models.load import load_model
 from explorer.tokens.walks.failing import run
@@ -48,73 +47,34 @@ def arcs(figure: MachineFigure) -> set[tuple[str, str, str]]:
     return {(edge.source, edge.label, edge.target) for edge in figure.edges}
 
 
-def test_the_toy_character_fsa_is_the_design_s() -> None:
-    figure = character_figure(toy_dfa())
-    assert [node.label for node in figure.nodes] == ["0", "1", "2", "3", "4"]
-    assert [node.id for node in figure.nodes if node.accepting] == ["c4"]
-    assert [node.id for node in figure.nodes if node.start] == ["c0"]
-    assert arcs(figure) == {
-        ("c0", "f", "c1"),
-        ("c1", "o", "c2"),
-        ("c2", "o", "c3"),
-        ("c3", "f", "c1"),
-        ("c3", "d", "c4"),
-    }
-
-
-def test_the_toy_detokenizing_fst_is_the_design_s() -> None:
-    figure = detokenizing_figure(toy_vocabulary(), range(6))
-    assert [node.label for node in figure.nodes] == ["r", "f", "fo", "foo", "o", ""]
-    assert arcs(figure) == {
-        ("t", "f : f", "t"),
-        ("t", "ε : f", "t66"),
-        ("t66", "ε : o", "t666f"),
-        ("t666f", "ε : o", "t666f6f"),
-        ("t", "ε : o", "t6f"),
-        ("t6f", "oo : o", "t"),
-        ("t666f", "foo : o   for : r", "t"),
-        ("t666f6f", "food : d", "t"),
-        ("t", "EOS : ε", "tend"),
-    }
-    assert figure.caption == "all 5 tokens"
-
-
-def test_the_toy_token_dfa_is_the_design_s() -> None:
-    figure = token_figure(toy_dfa())
-    kinds = {node.id: node.kind for node in figure.nodes}
-    assert kinds == {
-        "q0": "state",
-        "q1": "state",
-        "q2": "ghost",
-        "q3": "state",
-        "q4": "state",
-        "done": "done",
-    }
-    assert arcs(figure) == {
-        ("q0", "f", "q1"),
-        ("q0", "foo", "q3"),
-        ("q0", "food", "q4"),
-        ("q1", "oo", "q3"),
-        ("q3", "f", "q1"),
-        ("q3", "foo", "q3"),
-        ("q3", "food", "q4"),
-        ("q4", "EOS", "done"),
-    }
-
-
-def test_a_restricted_fst_says_so() -> None:
-    figure = detokenizing_figure(toy_vocabulary(), [2, 4])
-    assert figure.caption == "2 of 5"
-    assert figure.about == "2 of 5 tokens; the composition uses all"
-    assert not figure.complete
-
-
 PATTERNS = st.sampled_from(
     ["(foo)+d", "[a-z]{1,4}", '"[^"]*"', "(ä|ö|日本)+x", r"[0-9]{2}|é?", ".*", r"\w+!"]
 )
 TOKENS = st.lists(
     st.text('foda0é日ö"x! ', min_size=1, max_size=4).map(str.encode), min_size=1, max_size=30
 )
+
+
+def test_the_toy_is_the_design_s() -> None:
+    figures = character_figure(toy_dfa()), token_figure(toy_dfa())
+    for figure, wanted in zip(
+        (*figures, detokenizing_figure(toy_vocabulary(), range(6))),
+        (
+            "c0 f c1, c1 o c2, c2 o c3, c3 f c1, c3 d c4",
+            "q0 f q1, q0 foo q3, q0 food q4, q1 oo q3, q3 f q1, q3 foo q3, q3 food q4, q4 EOS done",
+            "t f : f t, t ε : f t66, t66 ε : o t666f, t666f ε : o t666f6f, t ε : o t6f, "
+            "t6f oo : o t, t666f foo : o   for : r t, t666f6f food : d t, t EOS : ε tend",
+        ),
+        strict=True,
+    ):
+        drawn = {f"{edge.source} {edge.label} {edge.target}" for edge in figure.edges}
+        assert drawn == set(wanted.split(", "))
+    ends = [[node.id for node in figure.nodes if node.accepting] for figure in figures]
+    assert ends == [["c4"], ["q4"]]
+    assert [node.kind for node in figures[1].nodes if node.id in ("q2", "done")] == [
+        "ghost",
+        "done",
+    ]
 
 
 @settings(max_examples=examples(15))
@@ -166,37 +126,6 @@ def test_the_bytes_of_a_character_are_folded_into_its_arc_and_drawn_once() -> No
     assert [node.id for node in figure.nodes if node.kind == "dot"] == ["qmid"]
     assert figure.node_of(f"q{min(character_view(many).dots)}") == "qmid"
     assert len(character_figure(many, "bytes").nodes) == many.constraint.dfa.num_states
-
-
-def test_without_tokens_in_a_character_there_are_no_dots() -> None:
-    vocabulary = explorer.Vocabulary.from_bytes(["ä".encode(), b"x"], eos_ids=[2])
-    figure = character_figure(explorer.compile(explorer.regex("ä+x"), vocabulary))
-    assert arcs(figure) == {
-        ("c0", "ä", "c2"),
-        ("c2", "ä", "c2"),
-        ("c2", "x", "c3"),
-    }
-
-
-def test_the_stages_lead_to_the_token_dfa() -> None:
-    dfa = toy_dfa()
-    composed, free, single, trimmed = composition_stages(
-        dfa.vocabulary, dfa.constraint.dfa, range(5)
-    )
-    assert composed.num_epsilons and not free.num_epsilons
-    assert len({(s, t) for s, t, _ in single.arcs}) == len(single.arcs)
-    # Up to names, the last one is the token DFA without the end of text.
-    names = {trimmed.start: dfa.start}
-    for source, token, target in sorted(trimmed.arcs):
-        names.setdefault(target, dfa.step(names[source], token) or 0)
-    moves = {(names[s], t, names[d]) for s, t, d in trimmed.arcs}
-    expected = {
-        (q, t, dfa.step(q, t))
-        for q in range(dfa.num_states)
-        for t in range(5)
-        if dfa.step(q, t) is not None
-    }
-    assert moves == expected
 
 
 @pytest.mark.parametrize("pattern", ["(foo)+d", "(foo)+|d*for", "f(oo|oofood)*"])

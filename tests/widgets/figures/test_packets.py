@@ -18,8 +18,6 @@ from explorer.tokens.lazy import Free
 from tests.evidence import examples
 from tests.widgets.figures.cases import TOY_PROBABILITIES, hash_session, toy_dfa, toy_session
 from widgets.figures.drawing.labels import markup, ranges_label
-from widgets.figures.drawing.layout import lay_out_figures
-from widgets.figures.drawing.svg import document, machine
 from widgets.figures.machines.character_fsa import character_figure
 from widgets.figures.machines.detokenizing_figure import detokenizing_figure
 from widgets.figures.machines.lit import TokenWalk, lit_path, walk_packet, walk_token
@@ -224,21 +222,6 @@ def test_no_token_becomes_markup_in_a_snapshot() -> None:
     texts = cast("dict[str, list[str]]", decompress(str(vocabulary_packet(vocabulary)["data"])))
     assert texts["text"][1] == "</script><script>alert(1)</script>"  # Data: the page sets text.
     assert all(t.isprintable() and " " not in t for t in texts["text"])
-
-
-def test_hostile_tokens_in_every_machine() -> None:
-    vocabulary = explorer.Vocabulary.from_bytes(HOSTILE, eos_ids=[len(HOSTILE)])
-    dfa = explorer.compile(explorer.regex(r"(?s:.)*"), vocabulary)
-    figures = {
-        "character_fsa": character_figure(dfa),
-        "detokenizing_fst": detokenizing_figure(vocabulary, range(len(HOSTILE))),
-        "token_dfa": token_figure(dfa),
-    }
-    layouts = lay_out_figures(figures)
-    for name, figure in figures.items():
-        drawing = machine(figure, layouts[name])
-        root = ElementTree.fromstring(document(100, 100, figure.caption, [drawing]))
-        assert names_in(root) <= NAMES
 
 
 def test_unicode_labels() -> None:
