@@ -235,28 +235,6 @@ def test_an_interrupt_at_any_line_leaves_a_whole_session(action: Any, every: int
     assert session().run(8) == whole
 
 
-def interrupts(seed: int, rounds: int) -> None:
-    """Interrupts at any line of a run: it goes on as if it had not been."""
-    draw = random.Random(seed)
-    whole = session().run(8)
-    for _ in range(rounds):
-        made = session()
-        interrupted(lambda made=made: made.run(8), draw.randrange(1, 1500))
-        assert made.trace.ids == made.ids == whole.ids[: made.index]
-        made.run(8 - made.index)
-        assert made.ids == whole.ids
-        assert made.trace == whole
-
-
-def test_an_interrupted_run_has_the_same_end() -> None:
-    interrupts(0, 12)
-
-
-@pytest.mark.long
-def test_interrupts_for_long() -> None:
-    interrupts(random.randrange(2**32), 3_000)
-
-
 def test_threads_that_wait_for_a_failing_model_go_on() -> None:
     made = session(FaultyModel("raises", 2))
     errors: list[BaseException] = []

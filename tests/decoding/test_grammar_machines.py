@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 import explorer
-from explorer import DeviceMasks, Sampler, Session, Trace, generate
+from explorer import DeviceMasks
 from explorer.automata.machine import Bool
 from explorer.tokens.machine import TokenMachine, table_of
 from explorer.tokens.words import DEAD, DONE, UInt32
 from explorer.vocabulary import Vocabulary
-from tests.decoding.models import HashModel
 from tests.decoding.untabled import Untabled
 from tests.languages.grammar.earley import Earley, Productions, as_gbnf
 
@@ -135,47 +133,3 @@ def test_a_wrong_row_is_seen() -> None:
     masks = DeviceMasks([machine])
     after = masks.mask_(torch.zeros(1, len(VOCABULARY)), torch.tensor([machine.start]))
     assert (after[0] > -torch.inf).tolist() != oracle(NESTED, "").tolist()
-
-
-@pytest.mark.parametrize("name", GRAMMARS)
-@pytest.mark.parametrize("seed", range(4))
-def test_a_trace_holds_the_masks_of_the_parser(name: str, seed: int, tmp_path: Path) -> None:
-    machine, rules = machine_of(name), GRAMMARS[name][0]
-    session = Session(HashModel(VOCABULARY), machine, "hi", sampler=Sampler(1.0), seed=seed)
-    session.run(8)
-    session.back(session.length // 2)
-    fork = session.fork(seed=seed + 50)
-    fork.run(5)
-    session.forward(session.length - session.index)
-    for trace in (session.trace, fork.trace):
-        trace.save(tmp_path / "trace.json")
-        again = Trace.load(tmp_path / "trace.json")
-        assert again == trace and again.constraint is not None
-        for k, position in enumerate(trace.positions):
-            if position.finished:
-                continue
-            wanted = oracle(rules, position.text)
-            assert (again.allowed(k) == wanted).all()
-            assert (again.row(k)[again.token_class] == wanted).all()
-            assert position.num_allowed == wanted.sum()
-
-
-@pytest.mark.parametrize("name", GRAMMARS)
-def test_a_batch_writes_what_a_session_writes(name: str) -> None:
-    machine, model = machine_of(name), HashModel(VOCABULARY)
-    texts = generate(
-        model, ["x"] * 5, [machine, None, machine, machine, machine], Sampler(1.0), 9, seed=2,
-        masking_budget=False,
-    )  # fmt: skip
-    parser = Earley(GRAMMARS[name][0])
-    for stream, text in enumerate(texts):
-        if stream == 1:
-            continue
-        session = Session(model, machine, "x", sampler=Sampler(1.0), seed=2, stream=stream)
-        assert session.run(9).ids == text.tokens
-        assert parser.accepts(text.text) if text.finished else parser.viable(text.text)
-        drafted = generate(
-            model, ["x"], machine, Sampler(1.0), 9, seed=2, masking_budget=False, streams=[stream],
-            draft=HashModel(VOCABULARY, scale=1.0),
-        )  # fmt: skip
-        assert drafted == [text]

@@ -15,15 +15,9 @@ from safetensors.torch import load_file, save_file
 
 import explorer
 from explorer.analysis.session import Session
-from explorer.decoding.models.huggingface import HuggingFaceModel
 from explorer.decoding.models.load import load_model
-from explorer.decoding.models.tiny import FOLDER
 from explorer.errors import ExplorerError
 from tests.decoding.models import SMALL, config, language_model, tokenizer
-
-needs_tiny = pytest.mark.skipif(
-    not (FOLDER / "model.safetensors").is_file(), reason="the tiny model is not trained here"
-)
 
 
 @pytest.fixture
@@ -130,27 +124,6 @@ def test_a_missing_name_says_what_was_looked_for_and_where(offline: Path) -> Non
         with pytest.raises(ExplorerError, match="no folder") as caught:
             load_model(name)
         assert 'load_model("tiny")' in str(caught.value)
-
-
-def test_a_model_in_the_cache_is_found_without_a_network(saved: Path, offline: Path) -> None:
-    commit = "0" * 40
-    snapshot = offline / "models--some--model" / "snapshots" / commit
-    refs = offline / "models--some--model" / "refs"
-    refs.mkdir(parents=True)
-    (refs / "main").write_text(commit)
-    shutil.copytree(saved, snapshot, ignore=shutil.ignore_patterns("cache"))
-    made = load_model("some/model")
-    assert made.name == "some/model"
-    assert made.vocabulary == language_model("llama").vocabulary
-
-
-@needs_tiny
-def test_the_embedded_model() -> None:
-    made = load_model("tiny")
-    assert isinstance(made, HuggingFaceModel) and made.name == "tiny"
-    assert made.width > len(made.vocabulary)
-    said = made.read(made.encode_prompt("The capital of France is"))
-    assert made.vocabulary.tokens[int(said.logits.argmax())] == b" Paris"
 
 
 ARCHITECTURES: dict[str, Any] = {
@@ -376,13 +349,3 @@ def test_names_that_are_none(offline: Path, name: Any) -> None:
     with pytest.raises(ExplorerError) as caught:
         load_model(name)
     assert len(str(caught.value)) < 400
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [np.zeros(()), np.zeros(2), torch.zeros(()), torch.zeros(2), Raising(), [], b"cpu", 1.5],
-)
-def test_other_arguments_that_are_none(saved: Path, wrong: Any) -> None:
-    for argument in ("device", "dtype", "trust_remote_code", "strict"):
-        with pytest.raises(ExplorerError, match=argument):
-            load_model(saved, **{argument: wrong})

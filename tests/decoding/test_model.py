@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -21,11 +20,9 @@ from explorer import choice, gen, generate, literal, regex, template
 from explorer.analysis.session import Session
 from explorer.decoding.batches.generate import Generation
 from explorer.decoding.models.huggingface import ENTRIES, KeyValues
-from explorer.decoding.models.model import LanguageModel, Prompt, Reading, RunBatch
+from explorer.decoding.models.model import Reading, RunBatch
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.trace.records import measure
-from explorer.decoding.trace.trace import from_json
-from explorer.decoding.trace.writing import to_json
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint
 from explorer.vocabulary import Vocabulary
@@ -39,54 +36,6 @@ from tests.decoding.models import (
 )
 
 # A language model need not be a transformer: here the code lengths of a compressor are logits.
-
-
-LINES = b"the cat sat on the mat. the dog sat on the log. the cow sat on the cat. "
-
-
-class Compressor:
-    """A token is as likely as it is cheap to say after what was said, given some lines."""
-
-    name = "zlib"
-
-    def __init__(self) -> None:
-        pieces = [b"the ", b"cat ", b"dog ", b"cow ", b"sat ", b"on ", b"mat. ", b"log. ", b"xyz "]
-        self.vocabulary = Vocabulary.from_bytes([*pieces, None], eos_ids=[len(pieces)])
-
-    def encode_prompt(self, prompt: Prompt) -> tuple[int, ...]:
-        words = [f"{word} ".encode() for word in str(prompt).split()]
-        return tuple(self.vocabulary.ids_of(word)[0] for word in words)
-
-    def bits(self, tokens: Sequence[int]) -> int:
-        text = b"".join(self.vocabulary.tokens[token] or b"\n" for token in tokens)
-        return 8 * len(zlib.compress(LINES + text, 9))
-
-    def read(self, tokens: Sequence[int]) -> Reading:
-        before = self.bits(tokens)
-        cost = [self.bits([*tokens, token]) - before for token in range(len(self.vocabulary))]
-        # Natural logits: a bit is log 2.
-        return Reading(-torch.tensor(cost, dtype=torch.float32) * torch.log(torch.tensor(2.0)))
-
-
-def test_a_compressor_is_a_language_model() -> None:
-    model = Compressor()
-    assert isinstance(model, LanguageModel)
-    logits = model.read(model.encode_prompt("the cat sat")).logits
-    known, unknown = (model.vocabulary.ids_of(word)[0] for word in (b"on ", b"xyz "))
-    assert logits[known] > logits[unknown]
-
-
-def test_it_steps_under_a_constraint_like_any_other() -> None:
-    constraint = explorer.regex("(the (cat|dog|cow) sat on the (mat|log)[.] )+")
-    for seed in range(10):
-        session = Session(
-            Compressor(), constraint, "the", sampler=Sampler(1.0), seed=seed, max_tokens=20
-        )
-        trace = session.run()
-        assert trace.finished and constraint.accepts(trace.text)
-        assert from_json(to_json(trace)) == trace
-        # "sat", "on" and "the" follow from the constraint alone.
-        assert sum(step.forced for step in trace.steps) >= 3
 
 
 # After any history of forks and crops a cache gives the same logits as a fresh reading.
@@ -291,7 +240,6 @@ def test_nothing_is_skipped_that_is_not_forced() -> None:
 
 
 def test_a_text_that_is_forced_throughout_asks_for_nothing() -> None:
-    from explorer.vocabulary import Vocabulary
     from tests.decoding.models import HashModel
 
     vocabulary = Vocabulary.from_bytes([b"a", b"b", b"c"], eos_ids=[3])
@@ -469,14 +417,6 @@ def test_ties_are_broken_by_the_lower_id(values: list[int], data: st.DataObject)
     assert [e.token for e in measured.distribution.top(k, "constrained")] == within[:k]
     assert [measured.rank(token) for token in order] == list(range(1, len(order) + 1))
     assert measured.distribution.first_choice == order[0]
-
-
-def test_a_greedy_sampler_shows_the_distribution_it_takes_the_likeliest_of() -> None:
-    logits = torch.tensor([3.0, 2.0, 1.0])
-    measured = measure(logits, np.array([False, True, True]), Sampler(0.0), 5)
-    assert measured.distribution.num_drawable == 2
-    assert int(Sampler(0.0).draw(measured.drawable, torch.tensor(0.999))) == 1
-    assert measured.distribution.entropy_after > 0
 
 
 # Models and arguments that are not what they should be: one clear error each, never another's.

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 import warnings
 from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +20,7 @@ import explorer
 from explorer.analysis.session import Session
 from explorer.decoding.batches.generate import Generation, generate
 from explorer.decoding.batches.processor import ConstraintLogitsProcessor
-from explorer.decoding.models.huggingface import ENTRIES, HuggingFaceModel
+from explorer.decoding.models.huggingface import HuggingFaceModel
 from explorer.decoding.models.row_by_row import RowByRow, open_batch
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.speculation.texts import GrowingText
@@ -95,16 +93,6 @@ def test_a_batch_of_mixed_constraints(kind: str, sampler: Sampler) -> None:
     for row, text, trace in zip(rows, texts, traces, strict=True):
         assert padded(text.tokens, len(row)) == row
         assert trace.ids == text.tokens and trace.text == text.text
-
-
-def test_one_constraint_serves_all_rows_and_none_leaves_them_free() -> None:
-    lm = language_model()
-    settings: dict[str, Any] = {"sampler": Sampler(1.0), "seed": 2, "max_tokens": TOKENS}
-    for constraint in (explorer.regex("[a-z ]+"), None):
-        processor = ConstraintLogitsProcessor(lm.vocabulary, constraint, **settings)
-        rows = run("llama", PROMPTS, processor)
-        texts = generate(lm, PROMPTS, constraint, **settings)
-        assert rows == [padded(text.tokens, len(rows[0])) for text in texts]
 
 
 def test_a_text_that_is_cut_off_is_recorded_without_its_last_token() -> None:
@@ -460,32 +448,3 @@ def test_any_model_makes_a_batch() -> None:
     assert isinstance(batch, RowByRow)
     assert torch.equal(batch.logits[1], model.read([2, 3]).logits)
     assert torch.equal(batch.step(torch.tensor([7, 8]))[0], model.read([1, 7]).logits)
-
-
-def test_a_trace_says_where_a_cache_did_not_help() -> None:
-    session = Session(language_model("qwen3_next"), None, "yes, the fox", sampler=Sampler(1.0))
-    session.run(2 * ENTRIES)  # So far back that no cache of that length is left.
-    session.jump(1)
-    session.step(token=77)
-    notes = [p.distribution.note for p in session.trace.positions if p.distribution is not None]
-    assert "linear attention" in notes[-1] and "linear attention" in session.run(1).summary()
-
-
-@pytest.mark.skipif(
-    not os.environ.get("EXPLORER_TOKENIZERS"), reason="EXPLORER_TOKENIZERS names no tokenizers"
-)
-def test_a_real_tokenizer_of_gpt2() -> None:
-    folder = Path(os.environ["EXPLORER_TOKENIZERS"]) / "gpt2"
-    read = transformers.GPT2Tokenizer(str(folder / "encoder.json"), str(folder / "vocab.bpe"))
-    torch.manual_seed(0)
-    made = transformers.GPT2LMHeadModel(
-        transformers.GPT2Config(n_embd=16, n_layer=2, n_head=2, n_positions=64)
-    ).eval()
-    model = HuggingFaceModel(made, read, "random-gpt2")
-    assert len(model.vocabulary) == model.width == 50257
-    pattern = explorer.regex("(yes|no), [a-zé ]{1,20}")
-    for seed in range(5):
-        trace = Session(
-            model, pattern, "Is it?", sampler=Sampler(1.0), seed=seed, max_tokens=12
-        ).run()
-        assert trace.finished and pattern.accepts(trace.text)

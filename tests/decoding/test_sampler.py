@@ -15,8 +15,6 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import explorer
-from explorer.analysis.session import Session
-from explorer.decoding.batches.generate import generate
 from explorer.decoding.sampling.on_host import drawn_allowed, host_step
 from explorer.decoding.sampling.reference import Rows, reference_step
 from explorer.decoding.sampling.sampler import Sampler, draw, philox, sampled_out, uniform, uniforms
@@ -24,7 +22,6 @@ from explorer.errors import ExplorerError
 from explorer.tokens.masks.device import DeviceMasks
 from explorer.tokens.words import pack
 from tests.decoding.kernel_cases import machines, some_rows
-from tests.decoding.models import hash_model
 from tests.evidence import examples
 
 # The sampler against a list-based one written from the documentation, and against its laws.
@@ -136,13 +133,6 @@ def test_the_ends_of_the_cdf_never_draw_an_impossible_token(u: float, width: int
     assert (filtered.gather(-1, tokens[:, None]) > -math.inf).all()
 
 
-def test_draws_follow_the_probabilities() -> None:
-    probabilities = torch.tensor([0.5, 0.25, 0.0, 0.25], dtype=torch.float64)
-    us = (torch.arange(1000, dtype=torch.float64) + 0.5) / 1000
-    tokens = draw(probabilities.log().expand(1000, 4), us)
-    assert torch.bincount(tokens, minlength=4).tolist() == [500, 250, 0, 250]
-
-
 @pytest.mark.parametrize(
     "sampler", [Sampler(), Sampler(0.0), Sampler(top_k=2), Sampler(top_p=0.5), Sampler(min_p=0.5)]
 )
@@ -221,25 +211,6 @@ def test_extreme_temperatures(
     probabilities = sampler.filtered(row).exp().tolist()
     expected = [1 / len(possible) if token in possible else 0.0 for token in range(6)]
     assert probabilities == pytest.approx(expected, abs=1e-6)
-
-
-@pytest.mark.parametrize("temperature", EXTREMES)
-def test_extreme_temperatures_decode(temperature: float) -> None:
-    """In a session, in a batch and in the numbers that are recorded."""
-    model = hash_model()
-    constraint = explorer.regex("[a-zé, ]{6,9}")
-    sampler = Sampler(temperature)
-    (text,) = generate(model, ["x"], constraint, sampler, 12, seed=3)
-    session = Session(model, constraint, "x", sampler=sampler, seed=3, max_tokens=12)
-    trace = session.run()
-    assert text.finished and trace.ids == text.tokens
-    (greedy,) = generate(model, ["x"], constraint, Sampler(0.0), 12)
-    assert (text == greedy) == (temperature < 1)
-
-
-def test_numbers_of_numpy_and_torch_are_numbers() -> None:
-    """Also without dimensions."""
-    assert Sampler(np.array(0.5), np.array(3), torch.tensor(0.5)) == Sampler(0.5, 3, 0.5)  # pyright: ignore
 
 
 # The step on the host looks at allowed tokens alone and takes what the reference step takes.
@@ -371,14 +342,3 @@ def test_the_device_draws_the_same() -> None:
     streams, positions = torch.arange(1000), torch.arange(1000) * 7_919_000_003
     on_device = uniforms(2**63 + 5, streams.cuda(), positions.cuda())
     assert torch.equal(on_device.cpu(), uniforms(2**63 + 5, streams, positions))
-
-
-def test_the_numbers_are_uniform_and_uncorrelated() -> None:
-    grid = uniforms(1, torch.arange(300)[:, None], torch.arange(300))
-    assert grid.min() >= 0 and grid.max() < 1
-    # 90,000 numbers in 100 bins: chi-square of 99 degrees, five standard deviations wide.
-    counts = torch.histc(grid, 100, 0, 1)
-    assert abs(((counts - 900) ** 2 / 900).sum().item() - 99) < 5 * (2 * 99) ** 0.5
-    for a, b in ((grid[1:], grid[:-1]), (grid[:, 1:], grid[:, :-1])):
-        assert abs(torch.corrcoef(torch.stack([a.flatten(), b.flatten()]))[0, 1]) < 0.02
-    assert grid.unique().numel() == grid.numel()

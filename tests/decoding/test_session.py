@@ -114,19 +114,6 @@ def test_every_path_through_back_and_fork_gives_the_same_tokens(
     assert wandering.run().positions == straight.trace.positions
 
 
-@pytest.mark.parametrize("kind", ["llama", "mistral", "qwen3_next"])
-def test_a_real_model_rolled_back_equals_never_gone_there(kind: str) -> None:
-    free = Session(language_model(kind), None, "yes", sampler=LOOSE, seed=2)
-    straight = free.run(14).ids
-    other = Session(language_model(kind), None, "yes", sampler=LOOSE, seed=2)
-    other.run(9)
-    other.jump(4)
-    other.step(token=int(other.position.distribution.candidates[3].token))  # type: ignore[union-attr]
-    other.run(4)
-    other.jump(4)
-    assert other.run(10).ids == straight
-
-
 def test_a_visited_position_is_not_read_again() -> None:
     made = session()
     made.run(6)
@@ -153,14 +140,6 @@ def test_back_keeps_the_future_and_forward_takes_it_again() -> None:
     assert made.trace.steps[1].chosen_by == "user"
     made.back()
     assert made.step().chosen_by == "sampler"  # `step` draws; only `forward` repeats the choice.
-
-
-def test_a_users_choice_uses_up_no_random_number() -> None:
-    left, right = session(), session()
-    first = left.step()
-    chosen = right.step(token=first.token)
-    assert chosen.uniform is None and first.uniform is not None
-    assert left.run(8).ids == right.run(8).ids
 
 
 def test_a_fork_goes_on_alike_and_with_another_seed_differently() -> None:
@@ -395,18 +374,6 @@ def in_threads(work: Any, count: int = 8) -> None:
         raise faults[0]
 
 
-def test_eight_threads_share_a_real_model() -> None:
-    model = language_model("llama")
-    alone = [Session(model, None, "yes", sampler=LOOSE, seed=k).run(12).ids for k in range(8)]
-    found: dict[int, tuple[int, ...]] = {}
-
-    def work(k: int) -> None:
-        found[k] = Session(model, None, "yes", sampler=LOOSE, seed=k).run(12).ids
-
-    in_threads(work)
-    assert [found[k] for k in range(8)] == alone
-
-
 def test_of_many_requests_for_one_sight_one_is_served() -> None:
     made = session()
     seen = made.generation
@@ -543,8 +510,3 @@ def test_one_pass_reads_the_whole_run() -> None:
         if step.before.distribution is not None
     }
     assert any("prefilled tokens" in note for note in notes), notes
-
-
-def test_a_budget_is_kept() -> None:
-    text = generate(LM, ["A text: "], SCHEMA, forced="prefill", max_tokens=40)[0]
-    assert SCHEMA.accepts(text.text)

@@ -69,10 +69,3 @@ def test_free_greedy_stepping_is_the_librarys_own_greedy_search() -> None:
             ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=30
         )
         assert tuple(out[0, ids.shape[1] :].tolist()) == trace.ids
-
-
-def test_the_numbers_mean_something() -> None:
-    session = Session(tiny(), explorer.regex(" (Paris|London|Berlin)"), "The capital of France is")
-    first = session.step()
-    assert first.text == " Paris" and first.rank == 1 and first.log_prob_model is not None
-    assert first.log_prob_model > -0.5 and not first.intervention

@@ -8,15 +8,10 @@ JSON how many there were and what was answered otherwise than without them.
 
 from __future__ import annotations
 
-import json
 import linecache
-import os
 import pickle
 import random
-import signal
 import sys
-import threading
-import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -93,59 +88,6 @@ class AtLines:
                 continue
             finally:
                 sys.settrace(before)
-        return question()
-
-
-def _interrupted(error: BaseException | None) -> bool:
-    """Whether an interrupt is behind an error: compiled code makes another one of it."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__
-    return error is not None
-
-
-class BySignal:
-    """Sends SIGINT to this process at random times, and lets it raise while a question is asked.
-
-    Args:
-        draw: Draws the times.
-        mean: Seconds between two, on the average.
-    """
-
-    def __init__(self, draw: random.Random, mean: float) -> None:
-        self._draw, self._mean, self.count = draw, mean, 0
-        self._armed = False
-        self._ended = threading.Event()
-        signal.signal(signal.SIGINT, self._hear)
-        self._thread = threading.Thread(target=self._send, daemon=True)
-        self._thread.start()
-
-    def _send(self) -> None:
-        while not self._ended.is_set():
-            time.sleep(self._draw.expovariate(1 / self._mean))
-            if self._armed:
-                os.kill(os.getpid(), signal.SIGINT)
-
-    def _hear(self, *_: object) -> None:
-        if self._armed:
-            self._armed = False
-            self.count += 1
-            raise KeyboardInterrupt
-
-    def end(self) -> None:
-        self._ended.set()
-        self._thread.join()
-
-    def ask(self, question: Callable[[], T]) -> T:
-        for _ in range(TRIES):
-            try:
-                self._armed = True
-                answer = question()
-                self._armed = False
-                return answer
-            except (KeyboardInterrupt, SystemError) as error:
-                self._armed = False
-                if not _interrupted(error):
-                    raise
         return question()
 
 
@@ -265,31 +207,3 @@ def run(seed: int, asker: Asker) -> list[object]:
     again = Session.from_ids(lm.vocabulary, other, session.ids)
     tell(again)
     return said
-
-
-def main(wanted: int) -> None:
-    """Interrupt until so many interrupts have come, and print what was found."""
-    draw = random.Random(wanted)
-    plain = Undisturbed()
-    works: dict[str, Callable[[int, Asker], list[object]]] = {
-        **{kind: lambda seed, by, kind=kind: walked(kind, seed, by) for kind in KINDS},
-        "session": run,
-    }
-    before = {name: work(0, plain) for name, work in works.items()}  # And all code is loaded.
-    count, wrong = dict.fromkeys(works, 0), list[str]()
-    while sum(count.values()) < wanted:
-        for name, work in works.items():
-            by = BySignal(draw, draw.choice([0.0003, 0.002, 0.01]))
-            try:
-                if work(0, by) != before[name]:
-                    wrong.append(f"{name}: otherwise")
-            except Exception as error:
-                wrong.append(f"{name}: {error!r}")
-            finally:
-                by.end()
-                count[name] += by.count
-    print(json.dumps({"interrupts": count, "wrong": wrong}))
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]))

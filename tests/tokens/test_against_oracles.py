@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import re
 from typing import Any
@@ -17,7 +16,7 @@ from explorer.automata.interchange.openfst import fst_from_arrays
 from explorer.errors import BudgetExceeded, EmptyConstraint, IncompatibleVocabulary
 from explorer.tokens import token_dfa
 from explorer.tokens.words import DEAD, DONE, EOS_CLASS
-from tests.evidence import examples
+from tests.evidence import LONG, examples, few
 from tests.optional import pynini
 from tests.patterns import ALPHABET, patterns, vocabularies
 from tests.tokens.oracle import (
@@ -35,15 +34,14 @@ from tests.tokens.oracle import (
 
 
 LONGEST = 4
-LONG = int(os.environ.get("EXPLORER_LONG_EXAMPLES", "1000"))
 
 
-def relaxed(examples: int) -> settings:
+def relaxed(number: int) -> settings:
     return settings(
-        max_examples=examples,
+        max_examples=max(LONG, number),
         deadline=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-        derandomize=True,
+        derandomize=not LONG,
     )
 
 
@@ -94,14 +92,6 @@ def check_finite(pattern: str, tokens: list[bytes | None]) -> None:
 @given(patterns(), vocabularies())
 @relaxed(400)
 def test_masks_equal_brute_force(pattern: str, tokens: list[bytes | None]) -> None:
-    check_finite(pattern, tokens)
-
-
-@pytest.mark.long
-@pytest.mark.timeout(3000)
-@given(patterns(leaves=10), vocabularies())
-@relaxed(LONG)
-def test_masks_equal_brute_force_long(pattern: str, tokens: list[bytes | None]) -> None:
     check_finite(pattern, tokens)
 
 
@@ -168,14 +158,6 @@ def test_masks_equal_derivatives(pattern: str, tokens: list[bytes | None]) -> No
     check_infinite(pattern, tokens, 25)
 
 
-@pytest.mark.long
-@pytest.mark.timeout(3000)
-@given(patterns(assertions=False, leaves=10), WHOLE)
-@relaxed(LONG)
-def test_masks_equal_derivatives_long(pattern: str, tokens: list[bytes | None]) -> None:
-    check_infinite(pattern, tokens, 60)
-
-
 REAL = [
     r"(?:Red|Green|Blue), [0-9]{1,3}",
     r'"[^"\\]*"',
@@ -224,19 +206,11 @@ def _text(data: bytes) -> str | None:
     return data.decode() if _is_text(data) else None
 
 
-def test_real_vocabularies_equal_derivatives(sentencepiece_32k: explorer.Vocabulary) -> None:
-    for seed, pattern in enumerate(REAL[:2]):
-        check_real(pattern, sentencepiece_32k, 2, seed)
-
-
-@pytest.mark.long
-@pytest.mark.timeout(3000)
-@pytest.mark.parametrize("pattern", REAL)
-@pytest.mark.parametrize("seed", range(3))
-def test_real_vocabularies_equal_derivatives_long(
-    sentencepiece_32k: explorer.Vocabulary, pattern: str, seed: int
+@pytest.mark.parametrize("seed", few(range(3 * len(REAL)), 2))
+def test_real_vocabularies_equal_derivatives(
+    sentencepiece_32k: explorer.Vocabulary, seed: int
 ) -> None:
-    check_real(pattern, sentencepiece_32k, 6, seed)
+    check_real(REAL[seed % len(REAL)], sentencepiece_32k, 6 if LONG else 2, seed)
 
 
 def test_an_error_in_a_machine_is_found() -> None:

@@ -205,44 +205,6 @@ def test_with_another_splitter_the_law_fails() -> None:
 # --- the parts ----------------------------------------------------------------------------------
 
 
-def test_neighbours_fit_exactly_where_the_library_leaves_them_apart(case: Case) -> None:
-    rules = merges_of(case.vocabulary)
-    tokens, random = case.vocabulary.tokens, Random(0)
-    ids = np.flatnonzero(rules.usable).tolist()
-    pairs = [tuple(random.choices(ids, k=2)) for _ in range(100)]
-    # By chance two tokens seldom join; the halves of a token always could.
-    for token in random.choices(ids, k=200):
-        data = tokens[token] or b""
-        cut = random.randrange(len(data))
-        pairs += [(a, b) for a in case.vocabulary.ids_of(data[:cut])
-                  for b in case.vocabulary.ids_of(data[cut:])]  # fmt: skip
-    compared = 0
-    for left, right in pairs:
-        if not (rules.usable[left] and rules.usable[right]):
-            continue
-        if rules.single is not None and (rules.single[left] or rules.single[right]):
-            continue  # Whether a byte of its own is written, its character decides.
-        parts = (tokens[left] or b""), (tokens[right] or b"")
-        # Bytes of one character are a matter of the whole character.
-        if any(part.decode(errors="ignore").encode() != part for part in parts):
-            continue
-        data = b"".join(parts)
-        assert rules.merges.fits(left, right) == (not rules.merges.refused_after(left)[right])
-        after = rules.merges.fitting_after(left, np.array([right, left], np.int32))
-        assert after.tolist() == [rules.merges.fits(left, right), rules.merges.fits(left, left)]
-        try:
-            text = data.decode()
-        except UnicodeDecodeError:
-            continue
-        words = [text]
-        if rules.marked.cuts:
-            words = peer_regex.findall(PATTERNS["gpt2" if len(ids) < 100_000 else "tekken"], text)
-        if len(words) == 1:
-            compared += 1
-            assert (case.encode(text) == (left, right)) == rules.merges.fits(left, right)
-    assert compared > 50
-
-
 PATTERNS = {
     "gpt2": GPT2_WORDS,
     "tekken": r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
@@ -327,22 +289,3 @@ def test_a_search_keeps_to_its_budget(toy: Vocabulary) -> None:
             rules_of(toy),
             Budget(states=1),
         )
-
-
-@pytest.mark.long
-def test_texts_in_the_normalizers_form_are_followed_beyond_ascii() -> None:
-    case = _made.setdefault("gpt-neox", MAKERS["gpt-neox"]())
-    umlauts = case.machine("[a-zA-ZÀ-ÖØ-öø-ÿ0-9]*")
-    marks = explorer.compile(
-        explorer.regex("[aeé\u0301\u0323]{1,4}").normalized("NFC").canonical(), case.vocabulary
-    )
-    random = Random(0)
-    for machine in (umlauts, marks):
-        for _ in range(25):
-            path = sampled(machine, random, 24)
-            if path is not None:
-                assert case.encode(written(case.vocabulary, path).decode()) == path
-    assert marks.constraint is not None and not marks.constraint.accepts("e\u0301")
-    for text in ("Grüße", "über", "aé"):
-        machine = umlauts if text[0] != "a" else marks
-        assert accepts(machine, case.encode(text))

@@ -26,7 +26,7 @@ from explorer.vocabulary.canonical.rules import CanonicalRules, rules_of
 from tests.evidence import few
 from tests.tokens.canonical_oracle import accepts, by_tokenizers, paths, sampled, written
 from tests.tokens.models_of_today import MODELS, tokenizer_of
-from tests.tokens.test_canonical import MAKERS, Case, folder
+from tests.tokens.test_canonical import MAKERS, Case
 
 # The canonical filter beside added tokens and normal forms: what the library itself writes.
 
@@ -246,21 +246,6 @@ def test_every_sampled_path_is_what_the_library_writes(name: str) -> None:
                 text = written(vocabulary, path).decode()
                 assert encode(tokenizer, text) == path, text
     assert compared > 3
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", [name for name in MODELS if MODELS[name].over_bytes])
-def test_with_the_merges_of_gpt2_the_law_holds_as_well(name: str) -> None:
-    tokenizer = tokenizer_of(name, real=folder() / "gpt2")
-    vocabulary = Vocabulary.from_tokenizer(tokenizer, eos_ids=[id_of(tokenizer, "<end>")])
-    machine = explorer.compile(explorer.regex("(?s:.*)").canonical(), vocabulary)
-    random = Random(name)
-    for text in texts(random, MANY or 60):
-        path = own(vocabulary, tokenizer, text)
-        assert path is None or accepts(machine, path), text
-        found = sampled(machine, random, 24)
-        if found is not None:
-            assert encode(tokenizer, written(vocabulary, found).decode()) == found
 
 
 # --- the parts ------------------------------------------------------------------------------------

@@ -277,25 +277,6 @@ def test_a_constraint_of_many_classes_keeps_them_apart() -> None:
         assert np.flatnonzero(allowed(logits)[0]).tolist() == [1, 32_800]
 
 
-def test_machines_with_the_same_token_classes_share_a_row(machines: list[TokenDFA]) -> None:
-    """Machines that differ keep rows of their own, and each row of a batch is masked by its own."""
-    vocabulary = machines[0].vocabulary
-    lazy = [explorer.compile(m.constraint, vocabulary, lazy=True) for m in machines[:2]]
-    mixed = [machines[0], *lazy, machines[1], machines[0]]
-    alone = [DeviceMasks([each]) for each in mixed]
-    masks = DeviceMasks(mixed)
-    distinct = {each.tables.token_class.numpy().tobytes() for each in alone}
-    assert len(masks.tables.token_class) == len(distinct) < len(mixed)
-    states = torch.tensor([each.start for each in mixed])
-    logits = masks.mask_reference_(torch.zeros(len(mixed), len(vocabulary)), states)
-    for k, each in enumerate(alone):
-        own = each.mask_reference_(torch.zeros(1, len(vocabulary)), states[k : k + 1])
-        assert torch.equal(logits[k], own[0])
-    tables = DeviceMasks([machines[0], machines[1], machines[0]])
-    rows = tables.mask_reference_(torch.zeros(3, len(vocabulary)), torch.tensor([0, 0, 0]))
-    assert torch.equal(rows[0], rows[2]) and not torch.equal(rows[0], rows[1])
-
-
 @pytest.mark.gpu
 def test_a_step_can_be_captured_in_a_graph(machines: list[TokenDFA]) -> None:
     device = on("cuda")

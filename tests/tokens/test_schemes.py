@@ -14,7 +14,7 @@ import pytest
 
 import explorer
 from explorer import gen, regex, template
-from explorer.analysis.invasiveness import invasiveness, invasiveness_table, naturalised, schemes_of
+from explorer.analysis.invasiveness import invasiveness, naturalised, schemes_of
 from explorer.decoding.models.model import LanguageModel, Reading
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.schemes.fixed import fixed_tokens
@@ -27,8 +27,6 @@ from explorer.tokens.schemes.lookahead import (
 from explorer.tokens.schemes.subterminals import (
     BORDER,
     SubterminalNode,
-    cut_token,
-    scanner_arcs,
     subterminal_tree,
 )
 from explorer.tokens.schemes.templates import fixed_ids, template_machine, template_parts
@@ -57,27 +55,6 @@ def named(
     }  # fmt: skip
 
 
-def test_the_machine_of_int_arc_by_arc() -> None:
-    """`([1-9][0-9]*)|(0+)`: a digit that is not 0 and then any, or zeros and nothing else."""
-    arcs = scanner_arcs(SUMS_OF_SCHEMES)["int"]
-    start = INT.start
-    (more,) = [to for source, read, to in arcs if source == start and read == b"123456789"]
-    (zeros,) = [to for source, read, to in arcs if source == start and read == b"0"]
-    assert sorted(arcs) == sorted(
-        [
-            (start, b"123456789", more),
-            (start, b"0", zeros),
-            (more, b"0123456789", more),
-            (zeros, b"0", zeros),
-        ]
-    )
-    assert [INT.is_accepting(q) for q in (start, more, zeros)] == [False, True, True]
-    assert SUMS_OF_SCHEMES.adjacent == {
-        "plus": {"open", "int"}, "open": {"open", "int"}, "close": {"plus", "close"},
-        "int": {"plus", "close"},
-    }  # fmt: skip
-
-
 def test_the_tree_inside_int_node_by_node() -> None:
     tree = subterminal_tree(SUMS_OF_SCHEMES, PAPER, INSIDE)
     assert named(tree, PAPER_TOKENS) == {
@@ -94,37 +71,6 @@ def test_the_tree_inside_int_node_by_node() -> None:
     }  # fmt: skip
     # "1 " is nowhere: no terminal reads a space.
     assert not any("1 " in ids for node in at_border.values() for ids in node.values())
-
-
-@pytest.mark.parametrize(
-    ("text", "pruned", "by_k"),
-    [
-        # After `(12` the parser takes every child; k = 0 leaves out what crosses a border.
-        ([b"(", b"12"], [], {0: ["+", ")", "0", "12"], 1: ["+", "+1", ")", "0", "12"]}),
-        # After `12` no bracket is open: the child `close` is pruned.
-        ([b"12"], ["close"], {0: ["+", "0", "12"], 1: ["+", "+1", "0", "12"]}),
-    ],
-    ids=["inside brackets", "outside"],
-)
-def test_what_the_parser_prunes(
-    text: list[bytes], pruned: list[str], by_k: dict[int, list[str]]
-) -> None:
-    for k, expected in by_k.items():
-        machine = lookahead_machine(SUMS_OF_SCHEMES, PAPER, k)
-        state: int | None = machine.start
-        for piece in text:
-            assert state is not None
-            state = machine.step(state, PAPER_TOKENS.index(piece))
-        assert state is not None
-        ids = [int(i) for i in machine.allowed(state).nonzero()[0] if i != 7]
-        assert sorted(PAPER_TOKENS[i].decode() for i in ids) == sorted(expected)
-        ((chart, place),) = machine.known(state)
-        assert place == INSIDE
-        rule = Lookahead(SUMS_OF_SCHEMES, PAPER, k)
-        after = SUMS_OF_SCHEMES.after(chart, "int")
-        children = {key[0] for key in rule.tree(place).children["int"].tokens}
-        assert after is not None
-        assert sorted(children - SUMS_OF_SCHEMES.expected(after)) == pruned
 
 
 # --- brute force --------------------------------------------------------------------------------
@@ -300,30 +246,6 @@ JSON = TerminalGrammar(
         "ws": ((), ("space",)),
     },
 )  # fmt: skip
-
-
-def test_tokens_that_may_not_cross_distort_a_model_and_ours_does_not() -> None:
-    lm = explorer.load_model("tiny")
-    prompts = [
-        "Q: Give me a person as a JSON object.\nA: ",
-        "Write a JSON record of a game character on one line.\n",
-    ]
-    schemes: dict[str, TokenMachine | None] = {
-        "ours": None,
-        "k = 0": lookahead_machine(JSON, lm.vocabulary, 0),
-        "k = any": lookahead_machine(JSON, lm.vocabulary, None),
-    }
-    table = invasiveness_table(
-        lm, prompts, JSON.constraint, schemes, max_tokens=20,
-        bridges=lambda text: bridges_of(JSON, lm.vocabulary, text.tokens),
-    )  # fmt: skip
-    ours, none, every = table.rows
-    assert ours.agreement.mean == every.agreement.mean == 1
-    assert none.agreement.mean == 0 and none.bridges.mean == 0 and ours.bridges.mean > 3
-    assert none.bits_per_byte.mean > 1.5 * ours.bits_per_byte.mean
-    broken = none.violations[0]
-    assert broken.violation is not None
-    assert len(cut_token(JSON, broken.free.pieces[broken.violation], BORDER)[0].parts) > 1
 
 
 # --- templates ----------------------------------------------------------------------------------

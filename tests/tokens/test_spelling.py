@@ -16,7 +16,6 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 import explorer
 from explorer import Vocabulary, regex
 from explorer.budget import Meter
-from explorer.tokens.filtered.rules import redundant_bytes
 from explorer.tokens.machine import TokenMachine, filtered_of, table_of
 from explorer.tokens.walks.spelling import fewest_tokens, longest_spelled, tokens_at
 from explorer.tokens.walks.tokenizations import read_tokenizations
@@ -112,18 +111,6 @@ def test_redundant_bytes_are_those_of_the_definition(toy: Vocabulary, text: str)
     assert machine.distance[0] == 1 + min(map(len, expected))
 
 
-def test_a_byte_without_another_spelling_stays(toy: Vocabulary) -> None:
-    # 0xC3 0xA8 is è, which has a token; 0xC3 0xA9 0x.. of no character with one stays.
-    bare = Vocabulary.from_bytes([b"\xc3", b"\xa9", b"\xa8", "é".encode()], eos_ids=[4])
-    machine = explorer.compile(regex("[éè]").without_redundant_bytes(), bare)
-    assert accepts(machine, (0, 2)) and accepts(machine, (3,)) and not accepts(machine, (0, 1))
-    why = explorer.explain(machine, machine.walk([0])[-1], 1)
-    assert why.stage == "filtered"
-    assert (
-        "by the redundant bytes filter: the tokenizer would write 'é' as one token" in why.message
-    )
-
-
 def bpe() -> Vocabulary:
     pieces = {c: k for k, c in enumerate("abc1Ġ!")}
     merges = [("a", "b"), ("Ġ", "a"), ("Ġa", "b"), ("Ġ", "c")]
@@ -185,17 +172,6 @@ def test_what_a_tokenizer_writes_gets_through(name: str) -> None:
         assert accepts(machine, written), [vocabulary.tokens[k] for k in written]
     lone, the = vocabulary.ids_of(b" ")[0], vocabulary.ids_of(b"the")[0]
     assert not accepts(machine, (lone, the)) and accepts(machine, vocabulary.ids_of(b" the"))
-
-
-def test_ascii_bytes_are_always_redundant() -> None:
-    if "mistral-v3" not in _made:
-        _made["mistral-v3"] = MAKERS["mistral-v3"]()
-    vocabulary = _made["mistral-v3"].vocabulary
-    machine = explorer.compile(explorer.literal("A").without_redundant_bytes(), vocabulary)
-    tokens = machine.allowed(machine.start).nonzero()[0].tolist()
-    assert len(vocabulary.ids_of(b"A")) == 2 and len(tokens) == 1
-    rule = redundant_bytes(vocabulary)
-    assert rule.kind_of[tokens[0]] == 256
 
 
 @pytest.mark.parametrize("pattern", ["éa", "日日|aé", "(é|a)+", "(ab| a|日)*", "[éè]{1,3} ?b?"])

@@ -36,7 +36,7 @@ from explorer.tokens.masks.packed import (
     masked_rows,
 )
 from explorer.tokens.words import DEAD, DEAD_CLASS, pack
-from tests.evidence import examples
+from tests.evidence import LONG, examples
 
 # Common mistakes of users of constrained decoding, and the machine at its edges.
 
@@ -122,12 +122,6 @@ def test_a_control_token_counts_as_written(named: str | int, shown: str) -> None
     assert caught.value.witness == vocab.written([2]) + b"z"
     assert caught.value.offset == len(vocab.written([2]))
     assert shown in str(caught.value)
-
-
-def test_nothing_is_lost_where_every_byte_is_a_token() -> None:
-    every = [bytes([b]) for b in range(256)]
-    dfa = explorer.compile(explorer.regex(r"\w+|ä{2}"), vocabulary(*every))
-    assert not dfa.lost and dfa.report.stuck_states == 0
 
 
 def test_classes_partition_the_vocabulary(tekken_131k: explorer.Vocabulary) -> None:
@@ -332,12 +326,7 @@ def flip_bits(path: Path, seed: int, rounds: int) -> None:
 
 
 def test_any_flipped_byte_is_refused_or_harmless(tmp_path: Path) -> None:
-    flip_bits(tmp_path / "machine", seed=0, rounds=200)
-
-
-@pytest.mark.long
-def test_flipped_bytes_for_long(tmp_path: Path) -> None:
-    flip_bits(tmp_path / "machine", seed=random.randrange(2**32), rounds=20_000)
+    flip_bits(tmp_path / "machine", seed=LONG, rounds=examples(200))
 
 
 def entry(name: str, index: Any, value: int) -> Callable[[dict[str, Any], dict[str, Any]], None]:
@@ -352,24 +341,18 @@ def entry(name: str, index: Any, value: int) -> Callable[[dict[str, Any], dict[s
 
 FORGERIES: list[tuple[str, Callable[[dict[str, Any], dict[str, Any]], object]]] = [
     ("fingerprint", lambda h, a: h.pop("fingerprint")),
-    ("fingerprint", lambda h, a: h.update(fingerprint=5)),
     ("source", lambda h, a: h.pop("source")),
-    ("source", lambda h, a: h.update(source=[1])),
     ("kind", lambda h, a: h.update(source={"kind": "nothing"})),
     ("surrogate", lambda h, a: h.update(source={"kind": "choice", "texts": ["\ud800"]})),
     ("report", lambda h, a: h.pop("report")),
-    ("report", lambda h, a: h["report"].update(milliseconds=3)),
     ("report", lambda h, a: h["report"].update(token_states="many")),
     ("table", entry("table", (0, 2), 2_000)),
-    ("table", entry("table", (0, 2), -100)),
     ("end of text", entry("table", (0, 2), -2)),
-    ("end of text", entry("table", (0, 1), -2)),
     ("no state allows", entry("table", (0, 0), 0)),
     (
         "token classes",
         lambda h, a: a.update(token_class=a["token_class"].astype(np.int32) | -(2**31)),
     ),
-    ("token classes", entry("token_class", 0, 50)),
     ("end of text", entry("token_class", 0, 1)),
     ("not text", entry("token_class", 5, 2)),
     ("vocabulary's ids", lambda h, a: a.update(token_class=a["token_class"][:-1])),
@@ -379,19 +362,13 @@ FORGERIES: list[tuple[str, Callable[[dict[str, Any], dict[str, Any]], object]]] 
     ("byte machine", entry("fsa_accepting", 0, 1)),
     ("machine", entry("fsa_table", (0, 0), 2_000_000_000)),
     ("machine", entry("fsa_symbol_class", 0, -(2**31))),
-    ("distances", entry("distance", 0, 50)),
     ("distances", entry("distance", 0, 3)),
-    ("distances", entry("distance", 0, -1)),
     ("another number of states", lambda h, a: a.update(distance=a["distance"][:1])),
     ("stuck", lambda h, a: a.update(stuck=np.array([99], np.int32))),
     ("table is an array", lambda h, a: a.update(table=a["table"].astype(np.float64))),
-    ("table is an array", lambda h, a: a.update(table=np.array([["x"]]))),
-    ("table is an array", lambda h, a: a.update(table=a["table"].astype(">i2"))),
     ("table is an array", lambda h, a: a.update(table=np.asfortranarray(a["table"]))),
     ("no states", lambda h, a: a.update(table=a["table"][:0])),
     ("no class", lambda h, a: a.update(table=a["table"][:, :1].copy())),
-    ("distance is an array", lambda h, a: a.update(distance=a["distance"].astype(np.int64))),
-    ("accepting is an array", lambda h, a: a.update(accepting=a["accepting"].astype(np.uint8))),
     ("its parts are not", lambda h, a: a.update(more=np.zeros(1))),
 ]
 
@@ -445,12 +422,7 @@ def forge_values(path: Path, seed: int, rounds: int) -> None:
 
 
 def test_forged_values_do_no_harm(tmp_path: Path) -> None:
-    forge_values(tmp_path / "machine", seed=1, rounds=150)
-
-
-@pytest.mark.long
-def test_forged_values_for_long(tmp_path: Path) -> None:
-    forge_values(tmp_path / "machine", seed=random.randrange(2**32), rounds=20_000)
+    forge_values(tmp_path / "machine", seed=1 + LONG, rounds=examples(150))
 
 
 def zip_of(path: Path, name: str, content: bytes) -> None:

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import codecs
 import itertools
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import explorer
 from explorer import (
     Constraint,
-    Session,
-    Trace,
     Vocabulary,
     gen,
     literal,
@@ -34,7 +30,6 @@ from tests.tokens.sequences import (
     Both,
     But,
     Expression,
-    Image,
     InFewTokens,
     Many,
     Other,
@@ -246,57 +241,6 @@ def test_a_limit_is_saved_and_spelled() -> None:
         assert serial.source_from_dict(serial.source_to_dict(whole.source)) == whole.source
 
 
-def test_a_session_keeps_limits_and_its_trace_is_read_back(tmp_path: object) -> None:
-    from pathlib import Path
-
-    lm = explorer.load_model("tiny")
-    limits = {"title": 3, "year": 2}
-    record = template(
-        '{{"title": "{title}", "year": {year}}}\n',
-        title=gen(stop=['"', "\n"], max_tokens=limits["title"]),
-        year=gen(regex="[0-9]{4}", max_tokens=limits["year"]),
-    )
-    for seed in range(5):
-        sampler = explorer.Sampler(temperature=1.0)
-        trace = Session(lm, record, '{"title": ', sampler=sampler, seed=seed).run(max_tokens=60)
-        assert trace.finished
-        record.parse(trace.text)
-        ids = [step.token for step in trace.steps][:-1]
-        data = [lm.vocabulary.tokens[token] or b"" for token in ids]
-        text = b"".join(data)
-        low = text.index(b'": "') + 4
-        high = text.index(b'"', low)
-        ends = list(itertools.accumulate(map(len, data)))
-        count = sum(
-            end > low and end - len(one) < high for end, one in zip(ends, data, strict=True)
-        )
-        assert count <= limits["title"]
-        path = Path(str(tmp_path)) / "run.json"
-        trace.save(path)
-        assert (
-            Trace.load(path).constraint == trace.constraint or Trace.load(path).text == trace.text
-        )
-
-
-@pytest.mark.long
-@given(st.integers(0, 10**6))
-@settings(max_examples=examples(10))
-def test_random_runs_keep_limits(seed: int) -> None:
-    rng = random.Random(seed)
-    constraint, pieces = rng.choice(TEMPLATES)
-    machine = explorer.compile(constraint, SMALL)
-    state, ids = machine.start, list[int]()
-    while not machine.is_final(state) or rng.random() < 0.6:
-        allowed = [t for t in machine.allowed(state).nonzero()[0].tolist() if t < len(TOKENS)]
-        if not allowed:
-            break
-        ids.append(rng.choice(allowed))
-        following = machine.step(state, ids[-1])
-        assert following is not None
-        state = following
-    assert divided(ids, pieces)
-
-
 def test_rules_that_recurse_are_not_counted_in_tokens_and_it_is_said() -> None:
     nested = explorer.grammar('root ::= "x" root "y" | "y"')
     for constraint in (gen(constraint=nested, max_tokens=3), nested | gen(regex="x", max_tokens=1)):
@@ -399,12 +343,6 @@ def test_machines_agree_with_the_matcher(expression: Expression) -> None:
     assert_right(expression)
 
 
-@pytest.mark.long
-@given(expressions)
-def test_machines_agree_with_the_matcher_at_length(expression: Expression) -> None:
-    assert_right(expression)
-
-
 @dataclass(frozen=True)
 class Anywhere(Token):
     """A mutant: a text token that may begin in the middle of one."""
@@ -469,14 +407,6 @@ def test_ids_that_a_model_cannot_give_are_no_images() -> None:
     assert narrow.allowed(narrow.start).nonzero()[0].tolist() == [1]
 
 
-@given(st.integers(0, 300))
-def test_an_image_may_have_any_id(token: int) -> None:
-    tokens = [None] * 301 + [b"a"]
-    vocabulary = Vocabulary.from_bytes(tokens, eos_ids=[302])
-    machine = explorer.compile(terminals.image(token, 5), vocabulary)
-    assert machine.allowed(machine.start).nonzero()[0].tolist() == sorted({token, 5})
-
-
 def can_begin_text(data: bytes) -> bool:
     try:
         codecs.getincrementaldecoder("utf-8")().decode(data)
@@ -499,37 +429,3 @@ def test_a_paragraph_at_full_size(tekken_131k: Vocabulary) -> None:
         state = after(machine, tuple(first))
         assert state is not None
         assert machine.allowed(state).tolist() == expected
-
-
-def sampled(machine: TokenMachine, rng: random.Random) -> tuple[int, ...]:
-    """A word of a machine, by steps drawn at random, finished the shortest way after a while."""
-    state, ids = machine.start, []
-    while rng.random() < 0.85 or not machine.is_final(state):
-        if len(ids) > 8:
-            return (*ids, *shortest_end(machine, state))
-        allowed = [t for t in machine.allowed(state).nonzero()[0].tolist() if t in IDS]
-        if not allowed:
-            break
-        ids.append(rng.choice(allowed))
-        following = machine.step(state, ids[-1])
-        assert following is not None
-        state = following
-    return tuple(ids)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    "expression",
-    [
-        Many(Token(True)),
-        Then(Text("a"), Many(Token(False))),
-        Then(Until("ab"), Text("b")),
-        Then(Many(Image(())), Then(Token(True), Image((7,)))),
-    ],
-)
-def test_sampled_sequences_are_words(expression: Expression) -> None:
-    rng = random.Random(11)
-    for lazy in (False, True):
-        machine = explorer.compile(expression.constraint(), VOCABULARY, lazy=lazy)
-        for _ in range(1000):
-            assert matches(expression, VOCABULARY, sampled(machine, rng))

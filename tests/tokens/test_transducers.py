@@ -13,13 +13,12 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 import explorer
 from explorer.analysis.session import Session
-from explorer.automata.interchange.detokenizers import drawn_transducer, fst_of, transducer_of
+from explorer.automata.interchange.detokenizers import drawn_transducer, fst_of
 from explorer.automata.interchange.openfst import fst_from_arrays
 from explorer.errors import (
     BudgetExceeded,
     EmptyConstraint,
     IncompatibleVocabulary,
-    VocabularyError,
 )
 from explorer.tokens.filtered.canonical_automaton import canonical_automaton
 from explorer.tokens.machine import TokenMachine
@@ -28,7 +27,6 @@ from explorer.vocabulary import TokenTransducer, Vocabulary
 from tests.evidence import examples
 from tests.optional import pynini
 from tests.tokens.test_against_oracles import as_acceptor
-from widgets.toy import ToyModel
 
 TOY = Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for", b"food"], eos_ids=[5])
 SPACES = Vocabulary.from_bytes([b" a", b" b", b"a", b" ", b"b"], eos_ids=[5])
@@ -110,43 +108,6 @@ def test_a_token_that_writes_something_else() -> None:
     assert missing.allowed(0).tolist() == [True, False, False, False, True, False]
     with pytest.raises(IncompatibleVocabulary):
         explorer.compile(explorer.regex("(foo)+d"), transducer=TOY.transducer.without(4))
-
-
-def test_a_session_with_another_transducer() -> None:
-    """The model gives the same ids; text, masks and probabilities are those of the transducer."""
-    lm = ToyModel()
-    machine = explorer.compile(
-        explorer.regex("(foo)+d"), transducer=lm.vocabulary.transducer.writing(3, "food")
-    )
-    session = Session(lm, machine)
-    session.step(token=3)
-    session.step(token=5)
-    assert session.text == "food"
-    session.edit(constraint=explorer.regex("(foo)+d?"))
-    assert session.vocabulary.tokens[3] == b"food"
-    with pytest.raises(VocabularyError, match="another vocabulary"):
-        Session(lm, explorer.compile(explorer.regex("a"), SPACES))
-
-
-def test_all_forms_are_one_transducer() -> None:
-    constraint = explorer.regex("(foo)+d")
-    usual = explorer.compile(constraint, TOY)
-    forms = [
-        TOY.transducer,
-        explorer.detokenizing_fst(TOY),
-        explorer.detokenizing_fst(TOY, "original"),
-        fst_of(TOY.transducer),
-        list(TOY.transducer.arcs),
-    ]
-    for form in forms:
-        for vocabulary in (TOY, None):
-            machine = explorer.compile(constraint, vocabulary, transducer=form)  # type: ignore[arg-type]
-            assert machine.vocabulary.tokens == TOY.tokens
-            assert np.array_equal(machine.table, usual.table)
-    bare = explorer.detokenizing_fst(TOY)
-    bare.set_input_symbols(None)
-    bare.set_output_symbols(None)
-    assert transducer_of(bare, TOY).words == TOY
 
 
 def test_the_lexicon_is_the_inverse() -> None:

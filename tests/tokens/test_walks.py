@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import explorer
-from explorer import Constraint, Session, phase, regex
 from explorer.automata.machine import NO_ARC, Dfa
 from explorer.budget import Meter
 from explorer.memo import Kept
@@ -21,7 +20,7 @@ from explorer.tokens.closed_form.assemble import (
     compose_functions,
 )
 from explorer.tokens.filtered.table import MOST_STATES, visited_whole
-from explorer.tokens.machine import TokenMachine, TokenTable
+from explorer.tokens.machine import TokenTable
 from explorer.tokens.token_dfa import TokenDFA, class_words, packed_bytes
 from explorer.tokens.walks.failing import READ, fail_words, run
 from explorer.tokens.walks.rows import compose_rows
@@ -250,30 +249,6 @@ def test_the_table_is_that_of_the_closed_form(constraint: explorer.Constraint) -
     assert np.array_equal(found.char_state >= 0, np.ones(found.num_states, np.bool_))
 
 
-def fewest(machine: TokenMachine, state: int) -> int:
-    """The fewest tokens to the end, by trying every sequence level by level."""
-    level, steps = {state}, 0
-    while True:
-        steps += 1
-        if any(machine.is_final(one) for one in level):
-            return steps
-        level = {
-            after
-            for one in level
-            for token in np.flatnonzero(machine.allowed(one)).tolist()
-            if (after := machine.step(one, token)) is not None
-        }
-
-
-def test_distances_behind_a_filter() -> None:
-    constraint = explorer.choice([" the cat", " 17", "a b"]).canonical()
-    machine = explorer.compile(constraint, VOCABULARY)
-    found = visited_whole(machine)
-    assert found is not None
-    for state in range(found.num_states):
-        assert found.distance[state] == fewest(machine, state)
-
-
 @pytest.mark.parametrize(
     "constraint",
     [
@@ -294,19 +269,3 @@ def test_what_is_large_or_endless_is_left(constraint: explorer.Constraint) -> No
 #
 # A speculative decoder goes ahead and comes back. The state that it comes back to must answer as
 # in a machine that nobody ever drove further: masks, steps, ends, distances.
-
-
-TINY = explorer.load_model("tiny")
-
-
-def test_a_session_that_goes_back_never_went_there() -> None:
-    constraint: Constraint = phase("sum", regex("[0-9]{1,4}")) + phase("end", " ok")
-    session = Session(TINY, constraint, "1 + 1 =", seed=3, sampler=explorer.Sampler(1.0))
-    session.run()
-    whole = session.trace
-    for k in range(len(whole)):
-        session.jump(k)
-        fresh = Session(TINY, constraint, "1 + 1 =", seed=3, sampler=explorer.Sampler(1.0))
-        fresh.run(max_tokens=k)
-        assert fresh.ids == session.ids and fresh.phases == session.phases
-        assert (fresh.allowed() == session.allowed()).all()

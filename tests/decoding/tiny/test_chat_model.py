@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -17,7 +16,6 @@ from explorer.decoding.models.tiny import FOLDER as TINY
 from models.card import card_tables
 from models.chat_tokenizer import ADDED, extended_tokenizer
 from models.conversations import (
-    CONVERSATIONS,
     TOOLS,
     called,
     chatml,
@@ -27,7 +25,7 @@ from models.conversations import (
 )
 from models.documents import START
 from models.evaluate_chat import KIND, KINDS_OF_TURNS, Asked, loss_table, right_of
-from tests.presets import preset_named, presets_of
+from tests.presets import presets_of
 from widgets import kinds
 
 LM = explorer.load_model("tiny-chat")
@@ -76,14 +74,6 @@ def test_the_templates_write_what_was_trained_on(template: str) -> None:
         tools = [*TOOLS[: seed % 4]]
         ids = LM.prompt(messages, tools=tools, template=template, add_generation_prompt=False)
         assert written(ids) == START + write(messages, tools)
-
-
-def test_conversations_are_repeatable_and_fit_into_the_context() -> None:
-    for make, _ in CONVERSATIONS:
-        documents = [make(random.Random(seed)) for seed in range(40)]
-        assert documents == [make(random.Random(seed)) for seed in range(40)]
-        assert len({made.text for made in documents}) > 30
-        assert max(len(LM.encode_prompt(made.text)) for made in documents) < 250
 
 
 def test_the_card_is_of_these_weights(asked: Asked) -> None:
@@ -210,26 +200,3 @@ def test_questions_that_are_repeated_and_answered_with_y_or_n() -> None:
     parts = run.parse(LM.vocabulary.written(trace.ids[:-1]))
     answers = [part.text[-1] for part in parts if part.name.startswith("check")]
     assert session.finished and [*map("YN".count, answers)] == [1, 1]
-
-
-def test_answers_in_json_are_read() -> None:
-    schema = json.loads(preset_named("think, then answer").text)["format"]["elements"][2][
-        "json_schema"
-    ]
-    answer = json_schema(schema, whitespace="flexible")
-    run = phase("think", any_text(), begin=token("<think>"), end=token("</think>")) + "\n\n"
-    session = Session(
-        LM, run + phase("answer", answer), LM.prompt([user("What is the capital of Japan?")])
-    )  # fmt: skip
-    trace = session.run(80)
-    (_, said) = (run + phase("answer", answer)).parse(LM.vocabulary.written(trace.ids[:-1]))
-    assert said.value["answer"] == "Tokyo"
-
-
-@pytest.mark.parametrize("template", [None, "harmony"])
-def test_the_last_message_of_the_assistant_is_continued(template: str | None) -> None:
-    asked, begun = user("Where?"), {"role": "assistant", "content": "The capital is"}
-    open_ids = LM.prompt([asked, begun], template=template)
-    closed = LM.prompt([asked, begun], template=template, add_generation_prompt=False)
-    assert LM.tokenizer.decode(open_ids).endswith("The capital is")
-    assert closed[: len(open_ids)] == open_ids and len(closed) > len(open_ids)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import math
-import random
-import re
 from collections.abc import Iterator
-from datetime import date
 from pathlib import Path
 
 import pytest
@@ -21,14 +17,13 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 import explorer
 from explorer.decoding.models.embedded import EMBEDDED
 from explorer.decoding.models.tiny import FOLDER
-from models import corpus, exchanges, facts, records
+from models import corpus, facts
 from models.card import card_tables
 from models.corpus import DOCUMENTS, fingerprint, stream
 from models.documents import SPECIAL_TOKENS, Exchange, chat
 from models.evaluate import (
     CAPITALISED,
     CARD,
-    CHATTER_PROMPT,
     COUNTRY_PROMPT,
     JSON_PROMPTS,
     LOWER_CASE,
@@ -36,7 +31,6 @@ from models.evaluate import (
     SECTIONS,
     SP_SECTIONS,
     TRAPS,
-    chatter_share,
     document_ids,
     held_out,
     is_json,
@@ -46,9 +40,8 @@ from models.evaluate import (
 )
 from models.kinds import KINDS
 from models.probe import ENDS, Probe
-from models.train import IGNORED, ROW, Recipe, Trainer, mean_loss, new_model, pack, prepare
-from models.train_sentencepiece import BYTES, SPECIALS, train_sentencepiece
-from models.train_tokenizer import VOCABULARY_SIZE, save_tokenizer, train_tokenizer
+from models.train import IGNORED, Recipe, Trainer, mean_loss, new_model, pack, prepare
+from models.train_sentencepiece import BYTES, SPECIALS
 
 # The shipped weights: they load, they show what the card says, and the card is theirs.
 
@@ -112,14 +105,6 @@ def test_paris(probe: Probe, untrained: Probe) -> None:
     assert untrained.top(PARIS_PROMPT)[0][0] != " Paris"
 
 
-def test_paris_in_a_chat(probe: Probe) -> None:
-    messages = [{"role": "user", "content": "What is the capital of France?"}]
-    prompt = probe.tokenizer.apply_chat_template(
-        messages, add_generation_prompt=True, return_dict=False
-    )
-    assert probe.texts[int(probe.next(prompt).argmax())] == "Paris"
-
-
 def test_json_is_often_but_not_always_valid(probe: Probe, untrained: Probe) -> None:
     shares = json_shares(probe, samples=24)
     valid, drawn = sum(row[1] for row in shares), sum(row[2] for row in shares)
@@ -156,30 +141,6 @@ def test_lower_case_countries_are_disliked(probe: Probe, untrained: Probe) -> No
     assert untrained.feasible_mass(COUNTRY_PROMPT, CAPITALISED) < 0.5
 
 
-def test_chatter(probe: Probe) -> None:
-    assert probe.answers(CHATTER_PROMPT)[0].startswith(" Paris.")
-    share = chatter_share(probe, samples=40)
-    values = dict((row[0], row[1]) for row in TABLES["chatter"])
-    assert share > 0.4
-    assert share == pytest.approx(
-        number(values["sampled answers that go on after ` Paris.`"]), abs=0.2
-    )
-    end = float(probe.next(probe.encode(CHATTER_PROMPT + " Paris."))[1])
-    printed = number(values["probability of the end after ` Paris.`"])
-    assert end == pytest.approx(printed, abs=0.01)
-
-
-def test_it_knows_its_capitals(probe: Probe) -> None:
-    asked = facts.COUNTRIES[::5]
-    right = [
-        probe.answers(f"Q: What is the capital of {c.name}?\nA:", limit=8)[0].startswith(
-            f" {c.capital}"
-        )
-        for c in asked
-    ]
-    assert sum(right) >= 0.9 * len(asked)
-
-
 def test_held_out_perplexity(probe: Probe, untrained: Probe) -> None:
     documents = held_out(300)
     nats, tokens = probe.log_loss(document_ids(probe, documents))
@@ -199,14 +160,6 @@ def test_the_whole_option_is_summed_over_tokenizations(probe: Probe) -> None:
         ids.append(token)
     whole = probe.whole(prompt, option)
     assert one_way <= whole * (1 + 1e-5) and whole <= 1
-
-
-def test_rows_are_packed_without_loss() -> None:
-    documents = [[0, *range(5, 5 + n), 1] for n in (200, 100, 3, 148, 30)]
-    ids, labels = pack(documents)
-    assert ids.shape == labels.shape == (3, ROW)
-    assert labels[labels != IGNORED].tolist() == [token for made in documents for token in made]
-    assert bool((ids[:, 0] == 0).all())
 
 
 def test_a_document_in_a_row_is_what_it_is_alone(probe: Probe) -> None:
@@ -269,16 +222,6 @@ def test_pieces_and_bytes() -> None:
     assert pieces("seventeen") == ["▁seventeen"]
 
 
-def test_training_of_the_tokenizer_is_repeatable() -> None:
-    from models.corpus import stream
-
-    texts = [made.text for made in stream(5, 3000, KIND.mix)]
-    first, second = (train_sentencepiece(texts, 1000) for _ in range(2))
-    assert first.to_str() == second.to_str() and first.get_vocab_size() == 1000
-    with pytest.raises(ValueError, match="give more texts"):
-        train_sentencepiece(["one", "two"], 1000)
-
-
 def test_it_is_loaded_by_its_name() -> None:
     assert set(EMBEDDED) == set(KINDS)
     lm = explorer.load_model("tiny-sp")
@@ -323,20 +266,6 @@ def test_fingerprint_of_the_shipped_corpus() -> None:
     assert corpus.fingerprint(corpus.stream(0, 2000)) == FINGERPRINT
 
 
-def test_another_seed_gives_another_corpus() -> None:
-    texts = {made.text for made in corpus.stream(0, 500)}
-    others = {made.text for made in corpus.stream(1, 500)}
-    # Short facts come in both; most documents do not.
-    assert len(texts & others) < 100
-
-
-def test_a_document_depends_on_its_number_alone() -> None:
-    in_order = list(corpus.stream(3, 50))
-    shuffled = list(range(50))
-    random.Random(0).shuffle(shuffled)
-    assert {i: corpus.document(3, i) for i in shuffled} == dict(enumerate(in_order))
-
-
 def test_the_split_holds_out_whole_keys() -> None:
     documents = list(corpus.stream(0, 20_000))
     kept, held_out = corpus.split(documents)
@@ -345,112 +274,12 @@ def test_the_split_holds_out_whole_keys() -> None:
     assert 0.02 < len(held_out) / len(documents) < 0.06
 
 
-def test_every_capital_is_in_training() -> None:
-    kept, _ = corpus.split(corpus.stream(0, 20_000))
-    capitals = "\n".join(made.text for made in kept if made.kind == "capital")
-    for country in facts.COUNTRIES:
-        assert re.search(rf"{country.name}\b.*\s{country.capital}\b", capitals), country.name
-    assert not any(map(corpus.is_held_out, corpus.LESSON_KEYS))
-
-
-def test_the_command_writes_the_stream(capsys: pytest.CaptureFixture[str]) -> None:
-    assert corpus.main(["--documents", "3", "--seed", "4"]) == 0
-    printed = capsys.readouterr().out
-    assert [made.text in printed for made in corpus.stream(4, 3)] == [True] * 3
-    assert printed.count("<|endoftext|>") == 3
-
-
-@pytest.mark.parametrize("seed", range(300))
-def test_a_malformed_record_is_never_json(seed: int) -> None:
-    rng = random.Random(seed)
-    make = rng.choice((records.character, records.product, records.person, records.event))
-    text = records.dumped(rng, make(rng))
-    assert is_json(text)
-    assert not is_json(records.malformed(rng, text))
-
-
-def test_the_share_of_malformed_answers() -> None:
-    answers = [
-        made.answer
-        for made in (records.json_request(random.Random(seed)) for seed in range(4000))
-        if isinstance(made, Exchange)
-    ]
-    share = sum(not is_json(answer) for answer in answers) / len(answers)
-    assert abs(share - records.MALFORMED) < 0.03
-
-
-def test_arithmetic_is_right() -> None:
-    signs = {"+": int.__add__, "-": int.__sub__, "*": int.__mul__}
-    words = {facts.in_words(number): number for number in range(101)}
-    assert len(words) == 101
-    for seed in range(500):
-        made = exchanges.arithmetic(random.Random(seed))
-        _, sign, a, b = made.key.split("/")
-        expected = signs[sign](int(a), int(b))
-        if made.answer.startswith("{"):
-            found = int(made.answer.rstrip("}").split()[-1])
-        else:
-            first = made.answer.split(".")[0].lower()
-            found = words[first] if first in words else int(first)
-        assert found == expected, made
-
-
-def test_dates_and_addresses_exist() -> None:
-    seen = 0
-    for seed in range(1000):
-        rng = random.Random(seed)
-        date.fromisoformat(records.iso_date(rng))
-        ipaddress.IPv4Address(records.ipv4(rng))
-        made = exchanges.calendar(random.Random(seed))
-        if made.key.startswith("date/0"):
-            iso = re.search(r"\d{4}-\d\d-\d\d", made.answer)
-            written_out = re.search(r"(\d+) (\w+) (\d{4})", made.question)
-            assert iso and written_out
-            day, month, year = written_out.groups()
-            number = facts.MONTHS.index(month) + 1
-            assert date.fromisoformat(iso[0]) == date(int(year), number, int(day))
-            seen += 1
-    assert seen > 300
-
-
 # The tokenizer: nothing is lost, punctuation merges, marks are added once.
 
 
-SHIPPED_OF_TOKENIZER = Tokenizer.from_file(str(FOLDER / "tokenizer.json"))
 AUTO = AutoTokenizer.from_pretrained(FOLDER, local_files_only=True)
 
 # Characters that the specials are made of are left out: their text is not text for a tokenizer.
-
-
-@given(TEXTS)
-def test_every_text_comes_back_in_tokenizer(text: str) -> None:
-    ids = SHIPPED_OF_TOKENIZER.encode(text).ids
-    assert SHIPPED_OF_TOKENIZER.decode(ids) == text
-    assert ids[0] == 0 and 0 not in ids[1:]
-
-
-def test_sizes_and_specials() -> None:
-    assert len(AUTO) == VOCABULARY_SIZE
-    assert [SHIPPED_OF_TOKENIZER.id_to_token(i) for i in range(5)] == list(SPECIAL_TOKENS)
-    assert set(SPECIAL_TOKENS) <= set(AUTO.all_special_tokens)
-    assert (AUTO.bos_token_id, AUTO.eos_token_id, AUTO.unk_token) == (0, 1, None)
-
-
-def test_all_bytes_are_tokens() -> None:
-    single = [token for token in SHIPPED_OF_TOKENIZER.get_vocab() if len(token) == 1]
-    assert len(single) == 256
-
-
-@pytest.mark.parametrize(
-    "text", ['":', '",', '"}', '."', '": "', '", "', '": ["', '")', '{"', " Paris", "Paris", " New"]
-)
-def test_merged_tokens(text: str) -> None:
-    assert len(SHIPPED_OF_TOKENIZER.encode(text, add_special_tokens=False).ids) == 1
-
-
-def test_tokens_cross_syntax() -> None:
-    tokens = [AUTO.decode([i]) for i in SHIPPED_OF_TOKENIZER.encode('foo(x="bar")').ids[1:]]
-    assert tokens == ["foo", "(x", '="', "bar", '")']
 
 
 def test_chat_template_is_the_form_of_the_corpus() -> None:
@@ -464,11 +293,3 @@ def test_chat_template_is_the_form_of_the_corpus() -> None:
         messages[:1], tokenize=True, add_generation_prompt=True, return_dict=False
     )
     assert prompt.count(0) == 1 and prompt[-1] == SPECIAL_TOKENS.index("<|assistant|>")
-
-
-def test_training_is_repeatable(tmp_path: Path) -> None:
-    texts = [made.text for made in stream(5, 3000)]
-    first, second = train_tokenizer(texts, 1000), train_tokenizer(texts, 1000)
-    assert first.to_str() == second.to_str()
-    save_tokenizer(first, tmp_path, max_length=ROW)
-    assert len(AutoTokenizer.from_pretrained(tmp_path, local_files_only=True)) == 1000
