@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import signal
 import subprocess
 import sys
 import unicodedata
@@ -20,7 +19,6 @@ import explorer
 from explorer import TokenDFA, Vocabulary, cli
 from explorer.cli import demo, main
 from explorer.cli.options import add_constraint, constraint_of
-from explorer.errors import ConstraintError, GrammarError
 
 # The command line, called as a user calls it.
 
@@ -66,15 +64,6 @@ def test_compile_reports_what_the_engine_says(
     assert {vocabulary.tokens[t] for t in answer["allowed_at_start"]} == {b"f", b"fo", b"foo"}
     assert answer["report"]["token_states"] == dfa.num_states
     assert answer["fewest_tokens"] == 3  # foo, d, the end
-
-
-def test_compile_is_readable(tokenizer: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["compile", "--regex", "(foo)+d", "--tokenizer", str(tokenizer)]
-    assert cli.main([*words, "--eos", eos(tokenizer)]) == 0
-    printed = capsys.readouterr().out
-    assert "3 of 97: 'f' 'fo' 'foo'" in printed
-    assert "token classes" in printed
-    assert " ms" in printed
 
 
 def test_compile_takes_the_vocabulary_of_a_model(capsys: pytest.CaptureFixture[str]) -> None:
@@ -173,13 +162,6 @@ def test_a_misspelled_word_is_answered_in_two_lines(
     assert meant in said and said.count("\n") == 2 and "--help" in said
 
 
-def test_options_may_be_shortened(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        cli.main(["compile", "--rege", "a"])
-    said = capsys.readouterr().err
-    assert "--tokenizer" in said and "did you mean" not in said
-
-
 def test_a_control_token_is_shown_by_its_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -206,15 +188,6 @@ def test_a_demonstration_walks_to_the_end_of_the_text(capsys: pytest.CaptureFixt
     taken = [line.split()[1] for line in printed.splitlines() if line.split()[:1] == ["take"]]
     assert taken == ["'foo'", "'food'", "<EOS>"]
     assert "3 of 6: 'f' 'foo' 'food'" in printed
-
-
-@pytest.mark.skipif(TOKENIZER is None, reason="mistral-common is not installed")
-def test_the_demo_takes_a_tokenizer_of_real_size(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["demo", "--tokenizer", str(TOKENIZER)]) == 0
-    printed = capsys.readouterr().out
-    assert "131,072 ids" in printed
-    assert printed.count("<EOS>  (id") == 2
-    assert "no allowed token goes on" not in printed
 
 
 def test_a_terminal_that_knows_ascii_only_shows_escapes(tokenizer: Path) -> None:
@@ -297,23 +270,6 @@ def test_a_trace_that_is_not_there_has_a_remedy(
         assert said.err.startswith(f"explorer: {path}: ") and "Give the path" in said.err
 
 
-def test_a_lazy_machine_says_the_same(tokenizer: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    given = ["--regex", "(foo)+d", "--tokenizer", str(tokenizer), "--eos", eos(tokenizer), "--json"]
-    answers: list[dict[str, object]] = []
-    for lazy in ([], ["--lazy"]):
-        assert cli.main(["compile", *given, *lazy]) == 0
-        answers.append(json.loads(capsys.readouterr().out))
-    assert [answer["report"]["kind"] for answer in answers] == ["table", "lazy"]  # pyright: ignore
-    for name in ("allowed_at_start", "fewest_tokens", "tokens"):
-        assert answers[0][name] == answers[1][name]
-    words: list[str] = []
-    for lazy in ([], ["--lazy"]):
-        asked = ["why", *given[:-1], "--prefix", "foo", "--token", "x", "--all", *lazy]
-        assert cli.main(asked) == 1
-        words.append(capsys.readouterr().out)
-    assert words[0] == words[1] and "expects" in words[0]
-
-
 def test_a_lazy_machine_is_reported_and_not_saved(
     tokenizer: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -358,22 +314,6 @@ def test_an_interrupt_during_the_imports_ends_without_a_word() -> None:
             [sys.executable, "-c", script, module], cwd=ROOT, capture_output=True, text=True
         )
         assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", ""), module
-
-
-def test_the_handler_of_interrupts_is_the_same_afterwards(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    handlers: list[object] = []
-    for given in (signal.default_int_handler, signal.SIG_IGN):
-        before = signal.signal(signal.SIGINT, given)
-        try:
-            with pytest.raises(SystemExit):
-                cli.main(["--version"])
-            handlers.append(signal.getsignal(signal.SIGINT))
-        finally:
-            signal.signal(signal.SIGINT, before)
-    assert handlers == [signal.default_int_handler, signal.SIG_IGN]
-    assert capsys.readouterr().out.count(explorer.__version__) == 2
 
 
 def test_a_reader_that_has_had_enough_is_no_error(tokenizer: Path) -> None:
@@ -430,31 +370,9 @@ def test_an_embedded_tokenizer_has_a_name(person: str, capsys: Capture) -> None:
     assert json.loads(capsys.readouterr().out)["tokens"] == 4_000
 
 
-def test_the_keyword_is_named(person: str, capsys: Capture) -> None:
-    words = [
-        "why",
-        "--json-schema",
-        person,
-        "--tokenizer",
-        TOKENIZER_OF_CLI_SCHEMAS,
-        "--prefix",
-        '{"age":',
-    ]
-    assert cli.main([*words, "--token=-"]) == 1
-    assert "/properties/age/minimum" in capsys.readouterr().out
-
-
 def test_a_schema_is_traced(person: str, capsys: Capture) -> None:
     assert cli.main(["trace", "--json-schema", person, "--max-tokens", "12"]) == 0
     assert "age" in capsys.readouterr().out
-
-
-def test_sizes_are_told_by_pointer(person: str, capsys: Capture) -> None:
-    assert cli.main(["profile", person]) == 0
-    assert "  /properties/age" in capsys.readouterr().out
-    assert cli.main(["profile", person, "--json", "--property-order", "any"]) == 0
-    rows = json.loads(capsys.readouterr().out)["rows"]
-    assert [row["pointer"] for row in rows] == ["", "/properties/age", "/additionalProperties"]
 
 
 @pytest.mark.parametrize(
@@ -487,16 +405,6 @@ def test_free_depth_and_escapes_are_options_too(tmp_path: Path) -> None:
     why = ["why", *words, "--prefix", '"', "--token=\\"]
     assert cli.main(why) == 1 and cli.main([*why, "--escapes", "any"]) == 0
     assert cli.main(["compile", *words, "--escapes", "any", "--free-depth", "0"]) == 0
-
-
-def test_what_cannot_be_followed_is_ignored_when_asked(tmp_path: Path, capsys: Capture) -> None:
-    path = tmp_path / "schema.json"
-    path.write_text('{"type": "string", "pattern": "(?<=a*)b"}')
-    words = ["compile", "--json-schema", str(path), "--tokenizer", TOKENIZER_OF_CLI_SCHEMAS]
-    assert cli.main(words) == 2
-    assert "--no-strict" in capsys.readouterr().err
-    assert cli.main([*words, "--no-strict"]) == 0
-    assert "/pattern" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command", [["compile", "--json-schema"], ["profile"]])
@@ -552,18 +460,6 @@ def test_the_ending_of_the_file_says_the_notation(tmp_path: Path, name: str, tex
     assert given is not None and given.accepts("((x))") and not given.accepts("((x)")
 
 
-def test_several_stacks(tmp_path: Path) -> None:
-    path = tmp_path / "sums.gbnf"
-    path.write_text('root ::= root "+" root | "1"')
-    parser = parsed()
-    with pytest.raises(ConstraintError, match="--unambiguous"):
-        constraint_of(parser.parse_args(["--unambiguous", "--regex", "a"]))
-    given = constraint_of(parser.parse_args(["--grammar", str(path)]))
-    assert given is not None and given.accepts("1+1+1")
-    with pytest.raises(GrammarError, match="two stacks"):
-        constraint_of(parser.parse_args(["--unambiguous", "--grammar", str(path)]))
-
-
 def test_a_fault_is_printed_with_its_place(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -598,19 +494,6 @@ def test_hostile_characters_are_escaped(
     cli.main(words)
     told = capsys.readouterr()
     assert told.out and not controls(told.out) and not controls(told.err)
-
-
-def test_the_repair_of_a_pattern_is_escaped(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "log.json"
-    choice = {"text": HOSTILE, "finish_reason": HOSTILE}
-    response = {"model": "tiny", "choices": [choice]}
-    file.write_text(json.dumps({"request": {"guided_regex": "[a-z]+"}, "response": response}))
-    assert cli.main(["why", "--run", str(file)]) == 1
-    told = capsys.readouterr().out
-    assert r"in place of [a-z]" in told and r"\x1b" in told
-    assert not controls(told)
 
 
 def test_errors_are_escaped_and_json_stays_json(capsys: pytest.CaptureFixture[str]) -> None:

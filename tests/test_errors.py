@@ -12,7 +12,6 @@ import explorer
 from explorer.errors import (
     LONGEST_MESSAGE,
     LONGEST_WORD,
-    BudgetExceeded,
     ExplorerError,
     MissingDependency,
     caret,
@@ -106,23 +105,3 @@ def test_a_message_quotes_no_more_than_can_be_read(name: str) -> None:
         assert len(str(error)) < 2 * LONGEST_MESSAGE
         assert all(len(word) <= LONGEST_WORD + 1 for word in str(error).split())
         assert len(error.message) <= LONGEST_MESSAGE + 1
-
-
-@pytest.mark.parametrize("size", [10**400, 10**5000, 2**70], ids=["400", "5000", "2^70"])
-def test_a_budget_names_a_size_beyond_every_float(size: int) -> None:
-    error = BudgetExceeded("states", limit=1_000, reached=size, stage="A schema")
-    digits = len(f"{size:x}") * 4 * 0.30103
-    assert "limit is 1,000." in str(error)
-    (power,) = [int(word[3:]) for word in str(error).split() if word.startswith("10^")]
-    assert abs(power - digits) < 2 and error.reached == size
-
-
-@pytest.mark.parametrize("keyword", ["minLength", "maxLength", "minItems", "minProperties"])
-def test_a_schema_of_a_size_beyond_every_float_is_our_error(keyword: str) -> None:
-    vocabulary = explorer.Vocabulary.from_bytes([b"a", b'"'], eos_ids=[2])
-    for more in ({}, {"pattern": "a", "type": "string"}, {"format": "date", "type": "string"}):
-        schema = explorer.json_schema({keyword: 10**400, **more}, strict=False)
-        try:
-            explorer.compile(schema, vocabulary, explorer.Budget(seconds=5, states=10_000))
-        except ExplorerError as error:
-            assert str(error)

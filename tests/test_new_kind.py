@@ -15,26 +15,21 @@ import explorer
 from explorer.analysis.explaining.explanation import explain_text
 from explorer.analysis.places.spans import live_places
 from explorer.analysis.session import Session
-from explorer.analysis.traps.of_machine import machine_traps
-from explorer.automata.tree.changes import NamedSpan
 from explorer.automata.tree.charset import char_set, character
 from explorer.automata.tree.nodes import (
     SHAPES,
     Branch,
     Class,
     Concat,
-    Deferred,
     Intersect,
     Literal,
     Machine,
     Negate,
     Node,
-    Offered,
     Remembered,
     Repeat,
     Source,
     Subtract,
-    Texts,
     Written,
     children,
     with_children,
@@ -46,7 +41,6 @@ from explorer.languages.regex.source import Regex
 from explorer.languages.sources import registry
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from explorer.tokens.machine import TokenMachine
-from tests.vocabulary.tokenizers_by_hand import byte_level
 from tests.widgets.page import Page
 from widgets import kinds
 from widgets.cursor import Cursor
@@ -252,117 +246,10 @@ def test_a_front_end_may_use_every_node() -> None:
     assert both.equivalent(explorer.regex("[0-9]{1,3}") - explorer.regex("1*"))
 
 
-@dataclass(frozen=True)
-class Made(Source):
-    """A kind that is defined only in this file; nothing else knows it."""
-
-    kind: ClassVar[str] = "made"
-
-    text: str = ""  # type: ignore[assignment]  # pyright: ignore
-
-    def fields(self) -> dict[str, object]:
-        return {}
-
-    @classmethod
-    def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
-        raise NotImplementedError
-
-    def __str__(self) -> str:
-        return f"{self.kind}({self.text!r})"
-
-
-@dataclass(frozen=True)
-class Menu(Made):
-    """Dishes with a bar between them, one of which is ordered."""
-
-    kind: ClassVar[str] = "menu"
-
-    @property
-    def choices(self) -> tuple[str, ...]:
-        return tuple(self.text.split("|"))
-
-    def lower(self) -> Node:
-        return Texts(0, 0, self.choices)
-
-
-@dataclass(frozen=True)
-class Given(Made):
-    """A machine whose states have names of their own."""
-
-    kind: ClassVar[str] = "given"
-
-    def state_name(self, state: int) -> str:
-        return f"room {state}"
-
-    def lower(self) -> Node:
-        return Machine(0, 0, explorer.regex(self.text).dfa)
-
-
-@dataclass(frozen=True)
-class Sieve(Made):
-    """A machine that takes texts away."""
-
-    kind: ClassVar[str] = "sieve"
-
-    @property
-    def part_played(self) -> str:
-        return "sieve"
-
-    def lower(self) -> Node:
-        return Machine(0, 0, explorer.regex(self.text).dfa)
-
-
-@dataclass(frozen=True)
-class Dated(Made):
-    """A machine of its own that can say which of its places decide."""
-
-    kind: ClassVar[str] = "dated"
-
-    def lower(self) -> Node:
-        dfa = explorer.regex("[0-9]{4}-[0-9]{2}").dfa
-        return Deferred(0, 0, lambda meter: dfa, self.located)
-
-    def located(
-        self, text: bytes, byte: int | None, rest: bytes, offered: Offered
-    ) -> tuple[NamedSpan, ...]:
-        is_year = len(text) < 4
-        return (NamedSpan(0, 4, "the year") if is_year else NamedSpan(5, 7, "the month"),)
-
-
 def said(source: Source, text: str) -> tuple[str, str]:
     """The message and the longer text about why a text is not a word."""
     why = explain_text(Constraint(source), text)
     return why.message, str(why)
-
-
-def test_a_kind_that_lists_texts_is_worded_and_warned_about_as_a_choice() -> None:
-    menu = Menu("abt|abx")
-    message, longer = said(menu, "aa")
-    assert "Still open: 'abt', 'abx'." in message
-    assert "Still open" in longer
-    vocabulary = explorer.Vocabulary.from_tokenizer(byte_level(), eos_ids=[259])
-    (trap,) = machine_traps(explorer.compile(Constraint(menu), vocabulary))
-    assert trap.kind == "shared_first_token" and "2 choices begin with the token" in trap.message
-    (other,) = machine_traps(explorer.compile(explorer.regex("ab[tx]"), vocabulary))
-    assert "2 texts begin with the token" in other.message
-
-
-def test_a_kind_names_its_states() -> None:
-    message, longer = said(Given("ab"), "ax")
-    assert "given('ab') is in room 1" in message and "here in room 1: it has no source" in longer
-    assert "room" not in said(Dated("ab"), "x")[0]
-
-
-def test_a_kind_says_what_part_it_plays() -> None:
-    message, longer = said(Sieve("ab"), "x")
-    assert "Excluded by the sieve sieve('ab')" in message
-    assert "The sieve sieve('ab') excludes it." in longer
-
-
-def test_a_kind_with_a_machine_of_its_own_names_its_places() -> None:
-    assert "the year" in said(Dated("yyyy-mm"), "1x")[0]
-    (part,) = explain_text(Constraint(Dated("yyyy-mm")), "1999-x").parts
-    assert (part.spans, part.positions[0].label) == (((5, 7),), "the month")
 
 
 def test_every_kind_of_node_says_what_is_below_it() -> None:

@@ -118,15 +118,6 @@ def test_questions(nfa: object) -> None:
         assert all(len(word) < dfa.num_states for word in found)
 
 
-def test_interegular_reads_what_it_can_as_we_do() -> None:
-    for pattern in [r"(foo)+d", r"[^a-c]x*", r"ä|ö|[x-z]{2,3}", "🙂?.", r"a{2,4}(b|c)?", r"[\w]+"]:
-        theirs = explorer.Constraint.from_fsm(interegular.parse_pattern(pattern).to_fsm())
-        ours = explorer.regex(f"(?a){pattern}")
-        assert theirs.equivalent(ours), pattern
-    different = interegular.parse_pattern("a|b").to_fsm()
-    assert not explorer.Constraint.from_fsm(different).equivalent(explorer.regex("a|c"))
-
-
 _plain = st.recursive(
     st.sampled_from(["a", "b", "ä", "[ab]", "[^a]", ".", "[b-d]", "1"]),
     lambda inner: st.one_of(

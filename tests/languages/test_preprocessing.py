@@ -78,60 +78,6 @@ def test_what_a_tokenizer_writes_is_a_path(name: str) -> None:
     assert compared > 40
 
 
-WORDS = [
-    "a",
-    "b",
-    "n",
-    "t",
-    "n't",
-    "n'ta",
-    ".a",
-    ".b",
-    "'s",
-    "'",
-    "##a",
-    "##.",
-    "##n't",
-    "##t",
-    "##'",
-]
-
-
-@pytest.mark.parametrize("cleanup", [True, False])
-@pytest.mark.parametrize("splitter", ["bert", "white"])
-def test_word_piece_s_clean_up(splitter: str, cleanup: bool) -> None:
-    """Spaces that the decoder takes away before punctuation, by the first piece of a word."""
-    made = Tokenizer(
-        models.WordPiece({p: n for n, p in enumerate(["[UNK]", *WORDS, "."])}, unk_token="[UNK]")
-    )
-    made.pre_tokenizer = SPLITTERS[splitter]
-    made.decoder = decoders.WordPiece(cleanup=cleanup)
-    vocabulary = Vocabulary.from_tokenizer(made, eos_ids=[0])
-    step = json.loads(vocabulary_steps(vocabulary)[-2])
-    assert step.get("tight", []) == (["'s", ".", "n't"] if cleanup else [])
-    machine = explorer.compile(regex("[abnt'. ]*").preprocessed(vocabulary), vocabulary)
-    random, compared, tight = Random(splitter), 0, 0
-    for _ in range(400):
-        text = "".join(random.choices(["a", "b", " ", ".", "'", "s", "n", "t", "n't", " '"], k=6))
-        ids = vocabulary.encode(text)
-        assert ids is not None
-        if 0 in ids:
-            continue
-        data = b"".join(vocabulary.tokens[token] or b"" for token in ids).decode()
-        assert data.lstrip() == made.decode(list(ids)).lstrip()
-        assert literal(text).preprocessed(vocabulary).examples(2) == [data], text
-        assert "s" in text or accepts(machine, ids), text
-        compared += 1
-        tight += data != "".join(f" {p}" if p[:2] != "##" else p[2:] for p in pieces(made, ids))
-    assert compared > 40 and (tight > 10) == cleanup
-
-
-def vocabulary_steps(vocabulary: Vocabulary) -> tuple[str, ...]:
-    from explorer.languages.stages.declared import steps_of
-
-    return steps_of(vocabulary)
-
-
 def pieces(tokenizer: Tokenizer, ids: tuple[int, ...]) -> list[str]:
     return [tokenizer.id_to_token(token) or "" for token in ids]
 

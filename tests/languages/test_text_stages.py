@@ -9,7 +9,6 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 from random import Random
 from typing import ClassVar, Self
 
@@ -25,7 +24,7 @@ from explorer.automata.interchange.interegular_bridge import alphabet_of
 from explorer.automata.machine import Dfa
 from explorer.automata.tree.charset import char_set
 from explorer.budget import Meter
-from explorer.errors import ConstraintError, EmptyConstraint, ExplorerError, UnsupportedTokenizer
+from explorer.errors import ConstraintError, EmptyConstraint, UnsupportedTokenizer
 from explorer.languages.regex.properties import scripts
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from explorer.languages.stages.forms.normal_forms import Form, joins, normal_form_machines
@@ -33,12 +32,10 @@ from explorer.languages.stages.normalized import ValidUtf8
 from explorer.languages.stages.preprocessed import Preprocessed
 from explorer.languages.stages.stage import TokenStage, register_stage, stage_from_dict
 from explorer.languages.stages.staged import Staged, stages_of, unstaged, with_stages
-from explorer.tokens.filtered.apply import load_filtered
-from explorer.tokens.machine import filtered_of, storable_of
 from explorer.vocabulary.tokenizer.encoder import TokenizersEncoder
 from tests.evidence import LONG, examples
 from tests.languages.test_preprocessing import TOKENIZERS
-from tests.tokens.canonical_oracle import accepts, paths
+from tests.tokens.canonical_oracle import paths
 
 # Stages of the text, held to `unicodedata`, `re`, the library `regex` and Python's own decoder.
 
@@ -280,24 +277,6 @@ def test_the_text_of_a_staged_constraint_is_its_parts(toy: Vocabulary) -> None:
     assert why.stage == "constraint" and "expects" in why.message
 
 
-def test_a_saved_machine_is_filtered_anew(toy: Vocabulary, tmp_path: Path) -> None:
-    path = tmp_path / "machine.dfa"
-    machine = explorer.compile(regex("abc").canonical(toy), toy)
-    filtered = filtered_of(machine)
-    assert filtered is not None and filtered.filter_name == "canonical"
-    machine.save(path)
-    again = load_filtered(path, toy)
-    assert set(paths(again)) == {(3, 2)} and again.constraint is not None
-    assert repr(again.constraint) == "regex('abc').canonical()"
-    with pytest.raises(ConstraintError, match="load_filtered"):
-        explorer.TokenDFA.load(path, toy)
-    lazy = explorer.compile(regex("abc").canonical(toy), toy, lazy=True)
-    storable = storable_of(lazy)
-    assert storable is not None and filtered_of(lazy) is lazy
-    with pytest.raises(ExplorerError, match="over a table"):
-        storable.save(path)
-
-
 @dataclass(frozen=True)
 class Sonnet(TokenStage):
     """A stage without a function that applies it."""
@@ -389,20 +368,6 @@ def test_texts_that_become_the_same_are_not_guessed_at() -> None:
     assert through(regex("(é|x)+"), "NFC").parse("éxé") == "éxé"
     with pytest.raises(explorer.errors.ConstraintError, match="alike"):  # Millions of texts.
         through(regex("[1①fiﬁ]*"), "NFKC").parse("1fi" * 6)
-
-
-def test_what_gpt_neox_writes_of_texts_in_its_normal_form_is_a_path() -> None:
-    vocabulary = TOKENIZERS["gpt-neox"]()
-    constraint = regex(r"\w+").normalized("NFC")
-    machine = explorer.compile(constraint.preprocessed(vocabulary), vocabulary)
-    random, seen = Random(1), 0
-    for _ in range(400):
-        text = "".join(random.choice("abeAE\u1100\u1161éüñ\u0301") for _ in range(6))
-        if constraint.accepts(text):
-            seen += 1
-            ids = vocabulary.encode(text)
-            assert ids is not None and accepts(machine, ids), ascii(text)
-    assert seen > 5
 
 
 @pytest.mark.long

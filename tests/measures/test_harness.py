@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from benchmarks import alone, growth, tables
+from benchmarks import alone
 from benchmarks.constraints import CASES, UNICODE_CASES, Case
 from benchmarks.engines import MODULES, Engine, Greedy, Ids, Tokens, make
-from benchmarks.measure import interleaved, prepared
+from benchmarks.measure import prepared
 
 BYTES: list[bytes | None] = [bytes([value]) for value in range(256)]
 SMALL = Tokens([*BYTES, b"Red", b"Or", b"20", b'", "', b'{"', b" a", b"\xe7\x8e", None], 263)
@@ -96,27 +96,3 @@ def test_every_task_runs_in_every_round() -> None:
     assert sorted(made) == sorted(ran) == ["a"] * 2 + ["b"] * 2
     assert ran != sorted(ran)  # Interleaved, not one after the other.
     assert set(times) == {"a", "b"}
-
-
-def test_a_short_task_runs_several_times_in_a_round() -> None:
-    runs: list[None] = []
-    times = interleaved({"short": lambda: runs.append(None)}, repeats=1, warm_up=0)["short"]
-    assert len(runs) > 1
-    assert 0 <= times["fastest"] <= times["median"] <= times["slowest"]
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [(0.8612, "0.86"), (1.25, "1.2"), (21.34, "21"), (1234.5, "1,234"), (None, "–")],
-)
-def test_a_figure_is_rounded_for_reading(value: float | None, shown: str) -> None:
-    assert tables.figure(value) == shown
-
-
-@pytest.mark.parametrize("states", [10, 100])
-def test_families_grow_as_they_say(states: int) -> None:
-    import explorer
-
-    for pattern_of in (growth.counted, growth.words):
-        found = explorer.regex(pattern_of(states)).dfa.num_states
-        assert states / 2 <= found <= 2 * states

@@ -91,18 +91,6 @@ def test_each_hidden_answer_is_asked_for_once() -> None:
     assert sorted(re.findall(r'about="([^"]+)"', sources)) == sorted(ANSWERS)
 
 
-def test_the_reading_order_says_the_minutes() -> None:
-    words = {"four": 4, "five": 5, "six": 6, "eight": 8, "ten": 10, "twelve": 12, "twenty": 20}
-    words |= {"thirty": 30, "ninety": 90}
-    order = (FOLDER / "README.md").read_text("utf-8")
-    for path in LESSONS:
-        first = nbformat.read(path, as_version=4).cells[0].source
-        said = re.search(r"^Time: (\w+) minutes", first, re.MULTILINE)
-        row = re.search(rf"^\| `{path.stem}\.ipynb` \|.*\| (\d+) \|$", order, re.MULTILINE)
-        assert said is not None and row is not None, path.stem
-        assert words[said[1]] == int(row[1]), path.stem
-
-
 def test_every_exercise_is_asked_once() -> None:
     asked = [name for path in course() for s in code(path) for name in CHECK.findall(s)]
     assert sorted(asked) == sorted(EXERCISES)
@@ -207,14 +195,6 @@ def test_lecture(show: Show) -> None:
     begins = {t for t in tokens if any(pattern.fullmatch(f"foo{t}{rest}") for rest in more)}
     wanted = begins | ({"end"} if pattern.fullmatch("foo") else set())
     assert wanted == EXERCISES["lecture-mask"].answer  # type: ignore[attr-defined]
-
-
-def test_the_actions_are_counted() -> None:
-    # The browser's test of the quickstart takes these actions, and no other.
-    order = (FOLDER / "README.md").read_text("utf-8")
-    counted = re.search(r"takes (\w+) actions:\n\n((?:\d\. .*\n)+)", order)
-    assert counted is not None and counted[1] == "five"
-    assert len(counted[2].splitlines()) == 5
 
 
 # The notebook on models of one's own runs offline, and shows what its text speaks of.

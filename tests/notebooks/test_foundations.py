@@ -6,14 +6,9 @@ import re
 from collections.abc import Callable
 from itertools import product
 
-import pytest
-
 import explorer
-from explorer.automata.textbook.composition import fst_letters
-from explorer.automata.textbook.detokenizing import algorithm_one
 from explorer.course.checking import EXERCISES
 from tests.notebooks.running import Shown, pictures, widget
-from widgets.lessons import FIGURE_9, matched
 
 Show = Callable[[str], Shown]
 
@@ -208,23 +203,6 @@ def test_detokenization_is_transduction(show: Show) -> None:
     assert f"leads to {answer('transduction-state')}; read f oo, written foofo\n" in (
         shown.value(film)
     )
-
-
-def test_both_forms_of_figure_9_are_what_the_engine_builds() -> None:
-    """Written down by hand, made by Algorithm 1, and built with pynini: the same machines."""
-    pytest.importorskip("pynini")
-    tokens = [b"f", b"oo", b"foo", b"for", b"food"]
-    toy = explorer.Vocabulary.from_bytes(tokens, eos_ids=[5])
-    original = algorithm_one(tokens)[-1].machine
-    assert (original.num_states, len(original.arcs)) == (9, 13)
-    assert sum(arc[1:3] == ("", "f") for arc in original.arcs) == 3
-    for figure, other in (
-        (FIGURE_9[0], original),
-        (FIGURE_9[0], fst_letters(explorer.detokenizing_fst(toy, "original"))),
-        (FIGURE_9[1], fst_letters(explorer.detokenizing_fst(toy, "compact"))),
-    ):
-        assert matched(figure, other) is not None
-    assert matched(FIGURE_9[0], FIGURE_9[1]) is None
 
 
 def test_composition(show: Show) -> None:

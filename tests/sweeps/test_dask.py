@@ -174,27 +174,6 @@ def free_port() -> int:
 
 
 @pytest.mark.long
-def test_two_workers_are_killed_one_after_the_other(tmp_path: Path) -> None:
-    killed: list[int] = []
-    port = free_port()
-    with (
-        scheduler_and_workers(port, workers=3) as running,
-        distributed.Client(f"tcp://127.0.0.1:{port}", timeout=90) as client,
-    ):
-        client.wait_for_workers(3, timeout=120)
-
-        def listen(finished: int, _: int) -> None:
-            if finished >= 20 + 40 * len(killed) and len(killed) < 2:
-                killed.append(finished)
-                running[len(killed)].kill()
-
-        done = asked(client, [f"p{k}" for k in range(60)], folder=tmp_path, progress=listen)
-    assert len(killed) == 2 and (len(done), done.failed) == (120, 0)
-    keys = keys_in(tmp_path)
-    assert len(keys) == len(set(keys)) == 120
-
-
-@pytest.mark.long
 def test_a_client_that_is_killed_is_resumed_on_the_same_cluster(tmp_path: Path) -> None:
     port = free_port()
     with scheduler_and_workers(port):

@@ -258,20 +258,6 @@ def test_word_piece_spaces() -> None:
     assert any("BertNormalizer" in note for note in vocab.notes)
 
 
-def test_word_piece_clean_up_is_the_decoder_s() -> None:
-    tokenizer = word_piece(cleanup=True)
-    vocab = Vocabulary.from_tokenizer(tokenizer)
-    assert spelled(vocab, "ab. b'") == b" ab. b '"
-    assert tokenizer.decode(tokenizer.encode("ab. b'").ids) == "ab. b '"
-
-
-def test_word_piece_missing_a_word_that_pieces_spell_is_no_refutation() -> None:
-    # Greedily "x" then "##yz": "xyzb" goes on with "##b", but "xy" stops after "x".
-    vocab = Vocabulary.from_tokenizer(word_piece(cleanup=False))
-    assert vocab.encode("xy") == (0,)
-    assert spelled(vocab, "xyzb") == b" xyzb"
-
-
 def test_word_ends() -> None:
     pieces = ["<unk>", "</s>", "a", "b", "a</w>", "b</w>", "ab</w>"]
     model = models.BPE(

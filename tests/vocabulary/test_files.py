@@ -7,7 +7,6 @@ import json
 import pickle
 import struct
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -21,7 +20,6 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from explorer.errors import DamagedFile, ExplorerError, UnsupportedTokenizer, VocabularyError
 from explorer.vocabulary import Vocabulary
 from explorer.vocabulary.files import read_path
-from explorer.vocabulary.readers.rank_files import read_ranks
 from explorer.vocabulary.readers.sentencepiece_file import read_sentencepiece
 from explorer.vocabulary.tokenizer.byte_alphabet import CHAR_OF
 from tests.vocabulary.folders import spelled, table, write
@@ -302,24 +300,6 @@ def test_nothing_there(tmp_path: Path) -> None:
         Vocabulary.from_file(tmp_path)
 
 
-READERS: list[Callable[[bytes], object]] = [
-    lambda data: read_ranks(data, "x"),
-    lambda data: read_sentencepiece(data, "x"),
-]
-
-
-@pytest.mark.parametrize("reader", READERS, ids=["ranks", "sentencepiece"])
-@given(data=st.binary(max_size=200), cut=st.integers(0, 60))
-def test_any_bytes_give_a_reading_or_our_error(
-    reader: Callable[[bytes], object], data: bytes, cut: int
-) -> None:
-    for raw in (data, (HEAD + piece("a"))[:cut] + data):
-        try:
-            reader(raw)
-        except ExplorerError as error:
-            assert str(error)
-
-
 @given(data=st.binary(max_size=60), cut=st.integers(0, 4000))
 def test_any_file_gives_a_reading_or_our_error(
     tmp_path_factory: pytest.TempPathFactory, data: bytes, cut: int
@@ -470,21 +450,6 @@ def test_what_stands_in_for_a_file_is_named(tmp_path: Path, start: bytes, said: 
     (tmp_path / "tokenizer.model").write_bytes(start + b"rest")
     with pytest.raises(DamagedFile, match=said):
         Vocabulary.from_file(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ({"version": "bpe-1", "merges": [[116, 101]]}, "it has the fields 'version', 'merges'"),
-        ({"stoi": {"a": 0}, "itos": {"0": "a"}}, "it has the fields 'stoi', 'itos'"),
-        ([1, 2], "neither a tokenizer.json"),
-    ],
-)
-def test_homemade_files_are_named(tmp_path: Path, content: Any, said: str) -> None:
-    (tmp_path / "tokenizer.json").write_text(json.dumps(content), "utf-8")
-    with pytest.raises(UnsupportedTokenizer, match=said) as caught:
-        Vocabulary.from_file(tmp_path)
-    assert caught.value.remedy
 
 
 def test_pickles_are_not_read(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import pickle
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mistral_common.tokens.tokenizers.tekken import Tekkenizer
 from tokenizers import Tokenizer, decoders, pre_tokenizers
-from transformers import BertTokenizer, PreTrainedTokenizerFast
+from transformers import BertTokenizer
 
 from explorer.errors import VocabularyError
 from explorer.vocabulary import Vocabulary
@@ -170,37 +169,6 @@ def test_alphabet_is_the_library_s() -> None:
         assert "".join(CHAR_OF[byte] for byte in character.encode()) == written
 
 
-@given(text=TEXTS)
-def test_neox_spells_composed_text(neox_vocab: Vocabulary, text: str) -> None:
-    import unicodedata
-
-    # The library's Unicode tables may be newer than Python's: leave unassigned characters out.
-    if all(unicodedata.category(character) != "Cn" for character in text):
-        assert spelled(neox_vocab, text) == unicodedata.normalize("NFC", text).encode()
-
-
-@pytest.fixture(scope="module")
-def neox_vocab(neox: Tokenizer) -> Vocabulary:
-    return Vocabulary.from_tokenizer(neox)
-
-
-def test_neox_runs_of_spaces_are_their_content(neox_vocab: Vocabulary, neox: Tokenizer) -> None:
-    assert neox_vocab.tokens[50254] == b" " * 24
-    assert spelled(neox_vocab, f"a{' ' * 61}b") == b"a" + b" " * 61 + b"b"
-    assert any("NFC" in note for note in neox_vocab.notes)
-    # The caller's tokenizer still finds its special tokens.
-    assert neox.encode("<|endoftext|>").ids == [0]
-    assert spelled(neox_vocab, "<|endoftext|>") == b"<|endoftext|>"
-
-
-def test_neox_with_transformers(neox: Tokenizer, neox_vocab: Vocabulary) -> None:
-    fast = PreTrainedTokenizerFast(tokenizer_object=neox, eos_token="<|padding|>")
-    vocab = Vocabulary.from_tokenizer(fast)
-    assert vocab.eos_ids == (1,)
-    assert vocab.tokens == neox_vocab.tokens
-    assert Vocabulary.from_tokenizer(fast, eos_ids=[0]) == neox_vocab
-
-
 def test_two_files_of_one_tokenizer_agree(further: Path) -> None:
     pieces = Vocabulary.from_file(further / "mistral-v3" / "tokenizer.model")
     declared = Vocabulary.from_file(further / "mistral-v3" / "tokenizer.json")
@@ -273,10 +241,3 @@ def test_decoding_whole_texts_agrees(further: Path, name: str) -> None:
         assert ids is not None
         whole = library.decode(list(ids), skip_special_tokens=False)
         assert strip(spelled(vocab, text)).decode() == whole
-
-
-@pytest.mark.parametrize("name", ["gpt2", "mistral-v3/tokenizer.model", "pegasus-unigram"])
-def test_copies_through_pickle_encode(further: Path, name: str) -> None:
-    vocab = Vocabulary.from_file(further / name)
-    copy = pickle.loads(pickle.dumps(vocab))
-    assert copy == vocab and copy.encode("two  words, é") == vocab.encode("two  words, é")

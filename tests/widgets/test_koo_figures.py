@@ -133,15 +133,6 @@ def test_figure_4_is_the_compact_form() -> None:
     assert FIGURE_9[1] is FIGURE_4 and matched(*FIGURE_9) is None
 
 
-def test_both_forms_write_the_same() -> None:
-    names = [data.decode() for data in TOY.tokens if data]
-    for k in range(4):
-        for tokens in product(names, repeat=k):
-            for figure in FIGURE_9:
-                found = way_through(figure, tokens)
-                assert found is not None and found.written[-1] == "".join(tokens)
-
-
 def test_figure_5_is_the_composition() -> None:
     machine = explorer.regex("(foo)+d").dfa
     last = composition_stages(TOY, machine, range(5))[-1]

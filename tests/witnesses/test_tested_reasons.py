@@ -91,25 +91,6 @@ def test_without_the_question_to_the_engine_the_reason_would_be_false() -> None:
     assert not holds(ignored, found.statement, found.prefix)
 
 
-def test_a_reason_says_what_was_asked() -> None:
-    lowest = explorer.json_schema({"type": "integer", "minimum": 3})
-    found = explorer.witness(lowest, vocabulary(), "2", engines=["outlines-core"])
-    each = found.disagreement("outlines-core", vocabulary().eos_ids[0])
-    assert each is not None and each.same_as is not None
-    assert (each.kind, each.same_as.text) == ("unsupported keyword", '{"type": "integer"}')
-    assert holds(each, found.statement, found.prefix)
-    assert "with /minimum left out it shows the same mask here" in str(found).replace("\n  ", " ")
-
-
-def test_what_stops_after_so_many_characters_reads_the_length() -> None:
-    short = explorer.json_schema({"type": "string", "maxLength": 5})
-    for text in ('"abcd', '"abcde', '"ab\\', '"abcd\\u00'):
-        found = explorer.witness(short, vocabulary(), text, engines=["outlines-core"])
-        for each in found.disagreements:
-            assert each.same_as is None or holds(each, found.statement, found.prefix)
-            assert "maxLength" not in each.sentence or each.same_as is not None
-
-
 def test_with_a_flag_that_no_class_was_asked_for_there_is_no_reason() -> None:
     """``(?i)`` was taken for a class of its own, whatever the engine said of it."""
     found = explorer.witness(explorer.regex("(?i:k)"), vocabulary(), engines=list(ENGINES))

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from explorer.analysis.places.stack import GrammarStack, stack_reader
+from explorer.analysis.places.stack import stack_reader
 from explorer.automata.machine import NO_ARC
 from explorer.automata.stacks.of_grammar import of_grammar
 from explorer.automata.stacks.single import SingleStack
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
 from explorer.languages.grammar.functions import grammar
-from explorer.languages.grammar.shipped import SHIPPED, shipped_grammar, shipped_text
+from explorer.languages.grammar.shipped import shipped_text
 from explorer.languages.grammar.source import GbnfGrammar
 from explorer.languages.written.configuration import Configurations
 from explorer.languages.written.derivation import ClosedRule, Derivation, OpenRule, derivation
@@ -86,61 +86,6 @@ def test_the_machine_has_as_many_symbols_as_the_rules_that_wait_for_it(name: str
         if end < len(text):
             state = machine.step(state, text.encode()[end])
             assert state != NO_ARC
-
-
-def _astray(found: GrammarStack, machine: SingleStack) -> list[int]:
-    """The rows whose symbol reads what neither they read nor the rows that they may leave it to."""
-    network, reader = machine.network, found.reader
-    wrong: list[int] = []
-    for place, row in enumerate(found.rows):
-        if row.symbol is None:
-            continue
-        going_on = [network.symbol_class == k for k in network.arcs(row.symbol)]
-        reads = {byte for each in going_on for byte in each.nonzero()[0].tolist()}
-        may: set[int] = set()
-        for outer in found.derivation.open[place:]:
-            may |= {*reader.following(outer.points)}
-            if not reader.may_end(outer):
-                break
-        wrong += [] if reads <= may else [place]
-    return wrong
-
-
-@pytest.mark.parametrize("name", SHIPPED)
-def test_symbols_are_laid_beside_the_rules_in_nearly_every_text(name: str) -> None:
-    """Also where a large grammar keeps a rule in some places and lays it into others.
-
-    In half of the places of Python's grammar other rules may be open as well. Where none are, the
-    bytes that the machine reads after it returns to a symbol are those of the row beside it.
-    """
-    constraint = shipped_grammar(name)
-    machine = of_grammar(constraint.source.tree, Budget(), Meter())
-    reader = stack_reader(constraint.source)
-    assert isinstance(machine.stacks, SingleStack) and reader is not None
-    rng = random.Random(1)
-    fits = total = alone = 0
-    for _ in range(10):
-        state, text = machine.start, b""
-        for _ in range(60):
-            expected = [byte for byte in machine.expected(state) if byte < 0x80]
-            if not expected:
-                break
-            text += bytes([rng.choice(expected)])
-            state = machine.step(state, text[-1])
-            found = reader.at(text, machine, state)
-            assert found is not None, text
-            total += 1
-            if found.depth is not None:
-                fits += 1
-                assert found.depth == len(machine.stacks.symbols(state)[1])
-                assert found.several or not _astray(found, machine.stacks), text
-            # What the next byte can be follows from the rows as well.
-            opened = found.derivation.open[: found.live]
-            may = {byte for each in opened for byte in reader.following(each.points)}
-            assert may == {*machine.expected(state)} or found.several, text
-            alone += not found.several
-    least, least_alone = (0.97, 0.5) if name == "python" else (1.0, 0.7)
-    assert fits >= least * total and alone >= least_alone * total, (fits, alone, total)
 
 
 def test_closed_rules_are_the_values_of_json() -> None:

@@ -127,55 +127,6 @@ def masks(ours: Any, grammar: Any, vocabulary: Vocabulary, ids: list[int], besid
         before += vocabulary.tokens[token] or b""
 
 
-def rolled_back(
-    style: str, tools: str, vocabulary: Vocabulary, *, texts: int, drafts: int = 4, seed: int = 0,
-) -> tuple[int, list[str]]:  # fmt: skip
-    """Drafts that xgrammar's matcher accepts and takes back at every state along random texts.
-
-    Returns:
-        How many there were, and those after which its mask is another one than before.
-    """
-    source: Any = explorer.tools(TOOLS[tools], style=style).source
-    info = xgrammar.TokenizerInfo(
-        [data or b"" for data in vocabulary.tokens], xgrammar.VocabType.RAW,
-        vocab_size=len(vocabulary), stop_token_ids=list(vocabulary.eos_ids),
-    )  # fmt: skip
-    compiler = xgrammar.GrammarCompiler(info, cache_enabled=False)
-    grammar = compiler.compile_structural_tag(source.tag)
-    full = xgrammar.StructuralTag.from_json(source.tag).model_dump(mode="json")["format"]
-    talk, size = Talk(seed), len(vocabulary)
-
-    def mask(matcher: Any) -> NDArray[np.bool_]:
-        bits = xgrammar.allocate_token_bitmask(1, size)
-        matcher.fill_next_token_bitmask(bits)
-        packed = bits.numpy().view(np.uint8)
-        return np.unpackbits(packed, bitorder="little")[:size].astype(np.bool_)
-
-    count, changed = 0, list[str]()
-    for _ in range(texts):
-        matcher, before = xgrammar.GrammarMatcher(grammar), b""
-        for token in cut(talk.text(full), vocabulary, talk.draws):
-            kept = mask(matcher)
-            for _ in range(drafts):
-                draft = list[int]()
-                for _ in range(talk.draws.randint(1, 6)):
-                    ids = np.flatnonzero(mask(matcher))
-                    each = int(talk.draws.choice(ids.tolist()))
-                    if not matcher.accept_token(each):
-                        break
-                    draft.append(each)
-                    if each in vocabulary.eos_ids:
-                        break
-                matcher.rollback(len(draft))
-                count += 1
-                if not np.array_equal(mask(matcher), kept):
-                    changed.append(f"{style}, {tools}: {draft} after {before[-80:]!r}")
-            if not matcher.accept_token(token):
-                break
-            before += vocabulary.tokens[token] or b""
-    return count, changed
-
-
 def compared(
     style: str, tools: str, options: dict[str, Any], vocabulary: Vocabulary, *, texts: int,
     seed: int = 0, theirs: dict[str, Any] | None = None,

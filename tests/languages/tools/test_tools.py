@@ -19,7 +19,6 @@ from tests.languages.tools.beside import (
     Beside,
     compared,
     followed,
-    rolled_back,
     xgrammar,
 )
 from tests.languages.tools.conversations import TEXT, TOOLS, WORDS, Talk, closed, small, tool
@@ -60,11 +59,6 @@ def test_the_masks_are_those_of_xgrammar_for_every_markup_that_is_followed() -> 
 def test_excluded_texts_are_those_of_values_and_not_of_the_markup() -> None:
     constraint = explorer.tools(TOOLS["one"], style="kimi_k3", choice="required")
     assert not constraint.is_empty()
-
-
-def test_xgrammar_rolls_drafts_back() -> None:
-    count, changed = rolled_back("qwen_3", "one", small(), texts=1)
-    assert count > 20 and changed == []
 
 
 def test_a_difference_is_found() -> None:

@@ -7,7 +7,7 @@ import datetime
 import json
 import pickle
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
@@ -20,7 +20,7 @@ import pytest
 import typing_extensions
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, StrictInt, Tag
+from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
 import explorer
 from explorer.errors import ConstraintError, MissingDependency, NotRegular
@@ -130,26 +130,6 @@ def test_it_is_saved_with_its_schema_and_without_its_type(tmp_path: Path) -> Non
 def test_keys_that_are_no_texts_are_refused() -> None:
     with pytest.raises(ConstraintError, match="are texts in JSON"):
         explorer.from_type(dict[float, int])
-
-
-@pytest.mark.parametrize(
-    ("described", "right", "wrong"),
-    [
-        (datetime.time, ["01:02:03z", "01:02:03", "01:02:03.5+01:00"], ["24:00:00", "1:02"]),
-        (pydantic.AwareDatetime, ["2020-02-29T01:02:03Z"], ["2020-02-29T01:02:03"]),
-        (pydantic.NaiveDatetime, ["2020-02-29t01:02:03"], ["2020-02-29T01:02:03Z"]),
-        (datetime.date, ["2020-02-29", "0001-01-01"], ["2019-02-29", "0000-01-01"]),
-    ],
-    ids=["time", "aware", "naive", "date"],
-)
-def test_times_are_those_that_pydantic_reads(
-    described: Any, right: list[str], wrong: list[str]
-) -> None:
-    constraint, adapter = explorer.from_type(described), pydantic.TypeAdapter(described)
-    for text in right:
-        assert constraint.parse(f'"{text}"') == adapter.validate_json(f'"{text}"')
-    for text in wrong:
-        assert not constraint.accepts(f'"{text}"')
 
 
 # Strict whole numbers beside pydantic: their texts are plain digits.
@@ -296,62 +276,6 @@ def test_the_members_of_a_large_set_are_remembered() -> None:
     assert not explorer.from_type(dict[str, frozenset[str]]).accepts('{"a":["b","b"]}')
 
 
-class Cat(BaseModel):
-    n: int
-
-
-class Dog(BaseModel):
-    n: int
-    kind: Literal["dog"] = "dog"
-
-
-def tag(value: Any) -> str:
-    kind = value.get("kind") if isinstance(value, dict) else getattr(value, "kind", None)
-    return "dog" if kind else "cat"
-
-
-def test_equal_parts_of_a_tagged_union_are_told_apart_by_their_tag() -> None:
-    pet = Annotated[
-        Annotated[Cat, Tag("cat")] | Annotated[Dog, Tag("dog")] | Annotated[Cat, Tag("other")],
-        Discriminator(tag),
-    ]
-    constraint = explorer.from_type(pet)
-    assert constraint.parse('{"n":1}') == Cat(n=1)
-    assert constraint.parse('{"n":1,"kind":"dog"}') == Dog(n=1)
-
-
-NESTS: dict[str, Callable[[Any], Any]] = {
-    "list": lambda inner: list[inner],
-    "optional": lambda inner: list[inner | None],
-    "dict": lambda inner: dict[str, inner],
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "style"),
-    [(name, style) for name in NESTS for style in ("json", "python")],
-)  # fmt: skip
-def test_a_type_nested_twenty_five_times_has_few_states(name: str, style: Any) -> None:
-    described: Any = bool
-    value: Any = True
-    for _ in range(25):
-        described = NESTS[name](described)
-        value = {"a": value} if name == "dict" else [value]
-    constraint = explorer.from_type(described, style=style)
-    text = repr(value) if style == "python" else json.dumps(value, separators=(",", ":"))
-    assert constraint.accepts(text) and not constraint.accepts(text[:-1])
-    assert constraint.parse(text) == value
-    assert constraint.dfa.num_states < 5000
-
-
-def test_tuples_that_are_nested_too_deep_are_refused_at_once() -> None:
-    described: Any = int
-    for _ in range(25):
-        described = tuple[described, ...]
-    with pytest.raises(ConstraintError, match="nested too deep"):
-        explorer.from_type(described, style="python")
-
-
 @dataclass
 class User:
     name: str
@@ -406,13 +330,6 @@ def test_every_function_takes_a_type_or_a_response_format_as_a_constraint(form: 
     assert explorer.many(form).accepts(texts[0] * 2)
     assert explorer.phase("answer", form).accepts(texts[0])
     assert explorer.compile(form, BYTES).constraint.source == wanted.source
-
-
-def test_a_type_has_no_folder_and_an_instance_is_not_a_type(tmp_path: Any) -> None:
-    with pytest.raises(ConstraintError, match="does not go with the type User"):
-        explorer.json_schema(User, folder=tmp_path)
-    with pytest.raises(ConstraintError, match="not an instance"):
-        explorer.json_schema(User("a"))  # type: ignore[arg-type]
 
 
 ASKED: dict[str, Any] = {
@@ -576,21 +493,6 @@ def test_a_recursive_type_is_followed_to_a_depth() -> None:
     Endless.__annotations__["more"] = Endless
     with pytest.raises(ConstraintError, match="no finite value"):
         explorer.from_type(Endless, style="python")
-
-
-def test_its_own_checks_are_an_error_that_says_so() -> None:
-    @dataclasses.dataclass
-    class Picky:
-        n: int
-
-        def __post_init__(self) -> None:
-            if self.n % 2:
-                raise ValueError("odd")
-
-    picky = explorer.from_type(Picky, style="python")
-    assert picky.parse("Picky(n=2)").n == 2
-    with pytest.raises(ConstraintError, match="refuse it: odd"):
-        picky.parse("Picky(n=3)")
 
 
 def test_it_is_explained_by_its_fields_and_saved(tmp_path: Path) -> None:
