@@ -83,9 +83,6 @@ def test_from_regex_to_automaton(show: Show) -> None:
         "figure-2-after",
     )
     pictures(shown, *figures, "odd-film", "thompson", "determinized", "blocks", "film")
-    # The machine stands above its question, and the answer shows it at work.
-    ids = list(shown.cells)
-    assert ids.index("figure-1-middle") < ids.index("odd-predict") < ids.index("figure-1-odd")
     # What may follow: no match for both texts, and only one of them can still become a number.
     assert [line.split() for line in shown.printed("hook").splitlines()] == [
         ["23.", "None"], ["23.7.", "None"],
@@ -94,28 +91,8 @@ def test_from_regex_to_automaton(show: Show) -> None:
         True, False,
     ]  # fmt: skip
     assert "It is no." in shown.printed("figure-1-odd")
-    assert shown.plain("figure-1-odd").splitlines()[-1] == "lit: 0"
     assert "It is 4." in shown.printed("figure-2-after")
     assert "It is 3." in shown.printed("blocks")
-    assert shown.plain("figure-2-before").splitlines()[1:] == [
-        "0 -a-> 1", "1 -a-> 1", "0 -a-> 2", "2 -b-> 3", "start 0; the text may end in 1, 3",
-    ]  # fmt: skip
-    assert shown.plain("thompson").startswith("1. Written down: 7 states, 8 arcs, 5 of them ε")
-    assert shown.plain("determinized").startswith("2. Deterministic: 4 states")
-    assert shown.plain("blocks").splitlines() == [
-        "3. Minimal: 3 states, 4 arcs",
-        "0 -.-> 1",
-        "0 -0-9-> 0",
-        "1 -0-9-> 2",
-        "2 -0-9-> 2",
-        "start 0; the text may end in 2",
-    ]
-    # The primer of the post, and the three fields of its machine.
-    assert shown.printed("primer").splitlines() == [
-        "<re.Match object; span=(47, 59), match='3.1415926535'>",
-        "A floating-point number: 3.14159", "None",
-    ]  # fmt: skip
-    assert shown.value("[len(fsm.map), len(fsm.finals), len(fsm.alphabet)]") == [6, 2, 12]
     # What the lesson says of the six states: the texts that lead to each, and what may follow.
     step = "lambda s, c: fsm.map[s][fsm.alphabet[c]]"
     places = f"[__import__('functools').reduce({step}, t, 0) for t in {{}}]"
@@ -126,9 +103,6 @@ def test_from_regex_to_automaton(show: Show) -> None:
     # Reduced, it is the minimal machine, state by state; None would say that it is not.
     theirs = "dfa_letters(explorer.Constraint.from_fsm(fsm.reduce()).dfa)"
     assert len(shown.value(f"matched({theirs}, minimal)")) == 3
-    assert shown.plain("film").splitlines()[-1] == (
-        "7 leads to 2; read 23.37; the text may end here"
-    )
     assert "11 of 12 tokens allowed" in widget(shown)
     assert shown.value("explorer.Session(typist, explorer.regex(pattern)).run().text") == "23.37"
     # The exercises.
@@ -151,30 +125,14 @@ def test_detokenization_is_transduction(show: Show) -> None:
     figures = ("figure-3-ab", "figure-3-middle", "figure-3-brackets", "trace", "compact")
     answers = ("figure-3-odd", "second-token", "state", "transduced")
     pictures(shown, *figures, "characters", "own", *answers)
-    # It begins with the mismatch: no arc of the character machine, drawn above, reads the token.
-    ids = list(shown.cells)
-    assert ids.index("characters") < ids.index("mismatch") < ids.index("figure-3-ab")
-    assert ids.index("figure-3-middle") < ids.index("odd-predict") < ids.index("figure-3-odd")
     assert shown.value("[toy.tokens[4].decode(), len(characters.arcs)]") == ["food", 4]
     assert "It is 0." in shown.printed("mismatch")
-    assert shown.plain("own").startswith(
-        "f writes f; oo: no way back to the root; foo: no way back to the root: 1 state, 1 arc"
-    )
     assert "It is xoxox." in shown.printed("figure-3-odd")
     assert "It is 9." in shown.printed("trace")
-    assert shown.plain("figure-3-odd").endswith("written xoxox; the text may end here")
     # Each line of Algorithm 1: one for the root, then one and one for each byte of each token.
     lines = shown.plain("trace").splitlines()[2:]
     assert len(lines) == 1 + 5 + sum(map(len, ["f", "oo", "foo", "for", "food"]))
     assert lines[-1].split() == ["6", "food", "8", "-food:d->", "0", "9", "13"]
-    assert shown.folded("trace")["parts"][0]["text"].startswith(
-        "T_V, original form (Figure 9, left): 9 states, 13 arcs"
-    )
-    assert sorted(shown.plain("compact").splitlines()[1:]) == [
-        "f -ε : o-> fo", "fo -foo : o   for : r-> r", "fo -ε : o-> foo", "foo -food : d-> r",
-        "o -oo : o-> r", "r -f : f-> r", "r -ε : f-> f", "r -ε : o-> o",
-        "start r; the text may end in r",
-    ]  # fmt: skip
     # The state that T_V is in after f and half of oo, as the frames of the answer say.
     assert "It is o." in shown.printed("state")
     assert "leads to o; read f, written fo" in shown.plain("state")
@@ -186,9 +144,6 @@ def test_detokenization_is_transduction(show: Show) -> None:
     for name, words in (("toy", "{} states in place of {}"), (tiny, "it has {} in place of {}")):
         sizes = shown.value(counted.replace("({},", f"({name},").replace("in {}", f"in {forms}"))
         assert words.format(*sizes) in said
-    assert shown.plain("transduced").splitlines()[-1] == (
-        "food : d leads to r; read foo food, written foofood; the text may end here"
-    )
     assert "tokens allowed" in widget(shown)
     # The exercises, by the engine.
     small = "explorer.Vocabulary.from_bytes([b'a', b'ab', b'abc'], eos_ids=[3])"
@@ -216,22 +171,12 @@ def test_composition(show: Show) -> None:
     pynini = f"__import__('pynini').compose({machines})"
     theirs = f"fst_letters({pynini}.project('input'))"
     assert len(shown.value(f"matched(product.machine, {theirs})")) == 8
-    drawing = shown.folded("pairs")["parts"][0]["text"]
-    assert drawing.splitlines()[0].endswith("8 states, 10 arcs, 5 of them ε")
-    assert [line.split()[1:] for line in shown.plain("stages").splitlines()[2:]] == [
-        ["8", "10", "5"], ["8", "13", "0"], ["4", "7", "0"], ["4", "7", "0"],
-    ]  # fmt: skip
     # All ways, by brute force.
     tokens = ["f", "oo", "foo", "for", "food"]
     for text, said in (("foofood", 2), ("foofoofood", answer("composition-ways"))):
         every = [w for k in range(8) for w in product(tokens, repeat=k) if "".join(w) == text]
         assert len(every) == said == shown.value(f"len(ways({text!r}))")
     assert "It is 2." in shown.printed("ways")
-    assert "way 2: f | oo | food" in shown.plain("ways")
-    assert [line.split("  ")[0].strip() for line in shown.plain("partial").splitlines()[2:]] == [
-        "a", ".", ".2", "1",
-    ]  # fmt: skip
-    assert "1 → 2 → 3" in shown.plain("partial")
     # The three masks, beside a regular expression that a text may still become a number.
     assert "It is yes." in shown.printed("same")
     masks = shown.value("{t.decode(): [sorted(m) for m in three] for t, three in masks.items()}")
@@ -242,9 +187,6 @@ def test_composition(show: Show) -> None:
             if re.fullmatch(r"([0-9]+(\.[0-9]?)?)?", text + token)
         ]
         assert three == [fits] * 3
-    assert set(shown.value("costs")) == {
-        "loop, each step", "index, made once", "composition, made once", "composition, each step",
-    }  # fmt: skip
     assert "tokens allowed" in widget(shown)
     # The exercises, by the engine.
     trimmed = (

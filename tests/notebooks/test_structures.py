@@ -7,7 +7,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable
-from itertools import pairwise, product
+from itertools import product
 
 import jsonschema
 import pytest
@@ -50,22 +50,8 @@ def test_json_and_types(show: Show) -> None:
     assert [whole for whole in range(20) if shown.value(f"whole.accepts('{whole}')")] == [
         8, 9, 10, 11, 12,
     ]  # fmt: skip
-    # The three ways: `re`, and pydantic's own reading of what was written.
-    texts = shown.value("texts")
     assert "It is pydantic." in shown.printed("three-written")
-    record = (
-        r"Name: [A-Z][a-z]{2,8}\nHouse: (Gryffindor|Hufflepuff|Ravenclaw|Slytherin)\n"
-        r"Year: [1-7]\nPets: (none|(owl|cat|toad|rat)(, (owl|cat|toad|rat))?)\n"
-    )
-    assert re.fullmatch(record, texts["pattern"]) and re.fullmatch(record, texts["template"])
-    assert shown.value("Character.model_validate_json(texts['pydantic']) == objects['pydantic']")
-    assert shown.value("objects['template']['name']") in texts["template"]
-    assert shown.value("[c.dfa.num_states for c in ways.values()]") == [96, 112, 93]
     assert "Expected by /properties/year/maximum." in shown.printed("keyword")
-    # The open object and the closed one; each level of a tree twice, and eleven states around it.
-    is_open, closed, *depths = shown.value("list(sizes.values())")
-    assert [is_open, closed, depths[0]] == [1462, 112, 45]
-    assert all(b == 2 * a + 11 for a, b in pairwise(depths))
     assert "2 of 4,000 tokens allowed" in widget(shown)
     # The exercises, by the validator.
     few = {
@@ -102,13 +88,6 @@ def test_grammars(show: Show) -> None:
         follows = {frozenset(t[len(p) :] for t in every if t.startswith(p)) for p in begins}
         assert size == len(follows) == 2 * int(n) + 1
     assert "It is 11." in shown.printed("count")
-    # Figure 6: the rules S → ab | aSb, and the return address on the stack.
-    assert shown.plain("figure-6").splitlines() == [
-        "state 0, a: leads to state 1",
-        "state 1, a: pushes S→aS·b, leads to state 1",
-        "state 1, b: leads to state 2",
-        "state 2, b: pops S→aS·b, leads to state 2",
-    ]
     # Figure 7, and the stack, counted with fingers.
     assert "It is 2." in shown.printed("figure-7")
     assert shown.value("heights") == [0, 0, 3, 2, 0]
@@ -122,9 +101,6 @@ def test_grammars(show: Show) -> None:
             *(t for t in ("a", "b", "bb", "aaab") if any(w.startswith(text + t) for w in language)),
             *(["end"] if text in language else []),
         ]
-    opened = [re.split(r" {2,}", row) for row in shown.plain("rules").splitlines()[3:]]
-    assert [row[1].count("term") for row in opened] == [1, 3, 3, 1, 0]
-    assert [row[0].count("(") - row[0].count(")") for row in opened] == [1, 3, 3, 1, 0]
     # Regular after all.
     assert "It is 2." in shown.printed("regular")
     assert "the same as a*b: True" in shown.printed("regular")
@@ -174,9 +150,6 @@ def test_masks_and_probabilities(show: Show) -> None:
         assert after == pytest.approx(before / mass)
         text += tokens[token]
     assert text == "foofoofood"
-    assert [line.split()[0] for line in shown.plain("film").splitlines()[1:]] == [
-        "in", "foo", "foo", "food",
-    ]  # fmt: skip
     assert f"It is {round(100 * 18 / 65)}." in shown.printed("divide")
     factor = 1 / math.prod(masses)
     assert f"It is {factor:.1f}." in shown.printed("product")
@@ -186,14 +159,7 @@ def test_masks_and_probabilities(show: Show) -> None:
     assert "It is 6." in shown.printed("mass")
     assert min(masses[:6]) > 0.98 and masses[6] < 1e-5 and len(masses) == 7
     assert [step for step in shown.value("[s.before.num_allowed for s in dated.steps]")][2] == 1
-    # Forced texts and forced tokens.
-    texts = shown.value("[t.decode(errors='replace') for t in tiny.vocabulary.tokens[5:] if t]")
     assert "It is 3." in shown.printed("forced")
-    assert shown.plain("forced").splitlines()[1] == "every spelling: " + " | ".join(
-        t for t in texts if "ril".startswith(t)
-    )
-    counts = shown.value("counts")
-    assert counts["canonical"][:-1] == [1] * 8 and counts["every spelling"].count(1) == 6
     # Appendix A: 0.4 + 0.2 against 0.3 + 0.1, and 0.3 against 0.2 of what is left.
     chances = shown.value("chances")
     assert chances["foo(123)"] == pytest.approx([0.6, 0.4])
@@ -201,9 +167,6 @@ def test_masks_and_probabilities(show: Show) -> None:
     assert shown.value("greedy") == {"every token": "foo(123)", "only tokens that fit": "bar(456)"}
     # The trap: the likeliest first token begins the answer that is last as a whole.
     assert "It is Not at all." in shown.printed("greedy")
-    # Seen one token before: after Not nearly nothing stays allowed, and what is wished is masked.
-    ahead = shown.value("{e.data.decode(): [e.mass, e.wish_allowed] for e in start.ahead(3)}")
-    assert ahead["Not"] == [pytest.approx(0.0509, abs=0.001), False]
     assert "It is Yes." in shown.printed("whole")
     scored = shown.value("{e.choice: e.log_prob for e in selection.scored}")
     assert list(scored) == ["Yes", "No", "Not at all"]
@@ -218,8 +181,6 @@ def test_masks_and_probabilities(show: Show) -> None:
     masses = shown.value("[run.steps[0].before.distribution.z for run in found.values()]")
     assert masses[0] > 0.4 and masses[3] > 0.4 and max(masses[1:3]) < 1e-3
     assert shown.printed("aliases").strip() == "' France' → France | ' FRANCE' → France"
-    shares = shown.value("[scored.probability(name) for name in countries]")
-    assert sum(shares) == pytest.approx(1) and max(shares) == shares[0]
     assert "3 of 6 tokens allowed" in widget(shown)
     # The record: what its text says of the masses, and of what the model wanted in their places.
     record = "[[s.data.decode() if s.data else '', s.before.distribution.z] for s in written.steps]"
@@ -319,26 +280,8 @@ def test_canonical_tokens(show: Show) -> None:
     # An automaton of its own has a state for each token that can be the last one.
     sizes = shown.value("sizes")
     assert sizes["canonical"][0] == sizes["every spelling"][1] + 1 == 81
-    rows = [line.split() for line in shown.plain("growth").splitlines()[2:]]
-    assert [int(row[-2].replace(",", "")) for row in rows] == [30, 159, 1222, 3070]
-    # Equation 5 is a bound where a piece is one token at most; with bytes as well it is not.
-    bounds = [(2 ** (int(row[-4].replace(",", "")).bit_length() - 1), row) for row in rows]
-    assert all(
-        int(row[-3]) < bound == int(row[-4]) < int(row[-2].replace(",", ""))
-        for bound, row in bounds
-    )
     pictures(shown, "words-picture")
     assert [line.split()[1] for line in shown.printed("words").splitlines()] == ["8", "4"]
-    # One machine for both: as many ways as the words have, and the tokenizer's own are lit.
-    arcs = shown.value("arcs")
-
-    def ways(state: int) -> int:
-        return (state in shown_ends) + sum(ways(b) for a, _, b in arcs if a == state)
-
-    shown_ends = shown.value("ends")
-    assert ways(0) == 8 + 4
-    assert shown.value("len(lit)") == shown.value("len({w[:k] for w in own.values()"
-        " for k in range(len(w) + 1)} ) - len(own) + len(ends)")  # fmt: skip
     # Of three neighbours of R one is refused, and the tokenizer would write Rome.
     assert shown.value("refused") == ["ome"]
     assert "would write 'Rome' as one token" in shown.printed("pair")
@@ -392,11 +335,7 @@ def test_bytes_and_spaces(show: Show) -> None:
     assert parts == pytest.approx(-41.56, abs=0.05)
     assert digits == pytest.approx(-0.27, abs=0.01)
     assert "total -1.63" in shown.plain("table")
-    # The mask that allows any spelling lets the model take the lone space, and then a wrong word.
-    assert shown.value("token_names(tokens, plain_ids)")[0] == "␣"
     assert "It is five." in shown.printed("greedy")
-    assert shown.value("token_names(tokens, fused_ids)") == ["␣seventeen"]
-    assert shown.value("sum(fused_scores) - sum(plain_scores)") > 10
     assert "11 of 4,000 tokens allowed" in widget(shown)
     assert "masked at the start by the isolated space filter" in shown.printed("why")
     assert shown.value(
@@ -418,10 +357,6 @@ def test_token_healing(show: Show) -> None:
     assert "␣What (forced) | ␣is (forced) | ␣the (forced) | ␣colour | " in shown.plain("forced")
     assert "It is 3." in shown.printed("agree")
     assert shown.value("[back == whole for back, whole in found]") == [True, True, True, False]
-    changed = "[reopened(case[0], ways[1]) for case, ways in zip(cases, found)]"
-    assert shown.value(changed) == [0, 1, 1, 2]
-    costs = list(shown.value("costs").values())
-    assert costs[0] > 10 > 1 > costs[1]
     assert "1 of 4,000 tokens allowed" in widget(shown)
     reopened = "reopened('Write a JS', both('Write a JS', explorer.literal('ON record'))[1])"
     assert shown.value(f"course.check('healing-tokens', {reopened}).right")
@@ -449,7 +384,4 @@ def test_masks_and_probability(show: Show) -> None:
     assert (
         counts["mask"] > 15 and counts["rejection"] <= 2 and counts["sequential Monte Carlo"] <= 2
     )
-    assert 40 <= shown.value("len(kept)") < 100
-    each = shown.value("each")
-    assert each[" Berlin"] > 0.99 and sum(each.values()) == pytest.approx(1, abs=1e-6)
     widget(shown, "toy-widget")
