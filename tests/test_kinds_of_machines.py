@@ -135,10 +135,7 @@ def questions_of_kind(texts: Mapping[str, str]) -> Counter[str]:
     )
 
 
-QUESTIONS_LEFT: Final[Mapping[str, int]] = {
-    "explorer/languages: Dfa": 2,
-    "explorer/tokens: Dfa": 2,
-}
+QUESTIONS_LEFT: Final[Mapping[str, int]] = {"explorer/languages: Dfa": 2, "explorer/tokens: Dfa": 2}
 """Questions that the protocol or a capability should answer, by room and kind."""
 
 

@@ -99,12 +99,7 @@ def manylinux(machine: str) -> list[str]:
 
 
 PLATFORMS = {
-    "Linux x86-64": (
-        "Linux",
-        "x86_64",
-        "linux",
-        manylinux("x86_64"),
-    ),
+    "Linux x86-64": ("Linux", "x86_64", "linux", manylinux("x86_64")),
     "Linux ARM": ("Linux", "aarch64", "linux", manylinux("aarch64")),
     "macOS, Apple": ("Darwin", "arm64", "darwin", [f"macosx_{k}_0_arm64" for k in range(11, 16)]),
     "macOS, Intel": (
@@ -120,7 +115,7 @@ PLATFORMS = {
 
 NO_WHEELS = {
     # PyTorch ended its wheels for Intel Macs with 2.2, and numba its own before Python 3.14.
-    "macOS, Intel": {"torch", "numba", "xgrammar"},
+    "macOS, Intel": {"torch", "numba", "xgrammar"}
 }
 """What has no wheels there; conda-forge has it."""
 

@@ -19,15 +19,7 @@ TYPES = {
     "logits": "*bf16",
     "token_class": "*i16",
     **dict.fromkeys(["needed_cells", "least"], "*i32"),
-    **dict.fromkeys(
-        [
-            "logits_stride",
-            "width",
-            "token_class_stride",
-            "num_constraints",
-        ],
-        "i32",
-    ),
+    **dict.fromkeys(["logits_stride", "width", "token_class_stride", "num_constraints"], "i32"),
 }
 
 

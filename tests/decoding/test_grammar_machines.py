@@ -39,9 +39,7 @@ TEXTS = [
 VOCABULARY = Vocabulary.from_bytes([*(text.encode() for text in TEXTS), None], eos_ids=[len(TEXTS)])
 EOS = len(TEXTS)
 NESTED: Productions = {"root": [("a", "root", "b"), ("a", "b")]}
-SUMS: Productions = {
-    "root": [("root", "+", "root"), ("(", "root", ")"), ("a",), ("b",)],
-}
+SUMS: Productions = {"root": [("root", "+", "root"), ("(", "root", ")"), ("a",), ("b",)]}
 GRAMMARS = {"nested": (NESTED, False), "sums": (SUMS, True)}
 
 

@@ -121,10 +121,7 @@ def test_a_token_named_by_its_text_is_that_token(text: str, wrong: str) -> None:
 
 @pytest.mark.parametrize(
     "constraint",
-    [
-        regex("[a-z ]+").canonical(),
-        regex("[a-z ]+").without_isolated_spaces().canonical(),
-    ],
+    [regex("[a-z ]+").canonical(), regex("[a-z ]+").without_isolated_spaces().canonical()],
     ids=["canonical", "two stages"],
 )
 @pytest.mark.parametrize("forced", ["step", "run"])

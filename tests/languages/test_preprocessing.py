@@ -15,10 +15,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_toke
 import explorer
 from explorer import Constraint, Vocabulary, literal, regex
 from explorer.budget import Meter
-from explorer.errors import (
-    ExplorerError,
-    UnsupportedTokenizer,
-)
+from explorer.errors import ExplorerError, UnsupportedTokenizer
 from explorer.languages.stages.preprocessed import Preprocessed
 from explorer.vocabulary.tokenizer.byte_alphabet import BYTE_OF
 from tests.evidence import few

@@ -299,10 +299,7 @@ def test_one_run_several_phases(show: Show) -> None:
 def test_the_exercises_on_phases() -> None:
     run = explorer.phases(
         ("reasoning", explorer.text_until("</think>")),
-        {
-            "tool add": explorer.regex(r" add [0-9]+"),
-            "answer": explorer.choice([" yes", " no"]),
-        },
+        {"tool add": explorer.regex(r" add [0-9]+"), "answer": explorer.choice([" yes", " no"])},
     )
     pieces = ["So.</think", ">", "> add", "> sub", "> no", "> 4", " 4", " no"]
     letters = explorer.Vocabulary.from_bytes([one.encode() for one in pieces], eos_ids=[8])

@@ -255,12 +255,7 @@ SUMMED_PROMPTS = ["a", "b", "cd"]
 @cache
 def done() -> Any:
     return explorer.sweep(
-        SUMMED_PROMPTS,
-        SUMMED,
-        hash_model(),
-        {"hot": Sampler(1.0)},
-        [0, 1],
-        max_tokens=9,
+        SUMMED_PROMPTS, SUMMED, hash_model(), {"hot": Sampler(1.0)}, [0, 1], max_tokens=9
     )
 
 

@@ -184,8 +184,7 @@ MODELS = {
     "Yi": Model(lambda: split("\ue000"), over_bytes=False, disorder=0.1),
     "marks and digits": Model(
         sequence(
-            pre_tokenizers.Metaspace(prepend_scheme="never", split=True),
-            split(Regex("[0-9]")),
+            pre_tokenizers.Metaspace(prepend_scheme="never", split=True), split(Regex("[0-9]"))
         ),
         over_bytes=False,
     ),

@@ -20,11 +20,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 import explorer
 from explorer import Budget, Vocabulary
 from explorer.analysis.explaining.groups import explain_all
-from explorer.errors import (
-    BudgetExceeded,
-    ConstraintError,
-    VocabularyError,
-)
+from explorer.errors import BudgetExceeded, ConstraintError, VocabularyError
 from explorer.tokens.filtered.canonical import canonical_machine
 from explorer.tokens.machine import TokenMachine, filtered_of
 from explorer.vocabulary.canonical.cut_rules import GPT2_WORDS

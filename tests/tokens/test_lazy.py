@@ -11,11 +11,7 @@ from hypothesis import given, settings
 
 import explorer
 from explorer.budget import Meter
-from explorer.errors import (
-    BudgetExceeded,
-    EmptyConstraint,
-    IncompatibleVocabulary,
-)
+from explorer.errors import BudgetExceeded, EmptyConstraint, IncompatibleVocabulary
 from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.walks.finishing import Finishing
 from explorer.tokens.walks.trie import trie_of

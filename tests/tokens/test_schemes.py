@@ -24,11 +24,7 @@ from explorer.tokens.schemes.lookahead import (
     lookahead_machine,
     lookahead_machines,
 )
-from explorer.tokens.schemes.subterminals import (
-    BORDER,
-    SubterminalNode,
-    subterminal_tree,
-)
+from explorer.tokens.schemes.subterminals import BORDER, SubterminalNode, subterminal_tree
 from explorer.tokens.schemes.templates import fixed_ids, template_machine, template_parts
 from explorer.tokens.schemes.terminals import FLAT_OBJECT, SUMS, TerminalGrammar
 from explorer.vocabulary import Vocabulary

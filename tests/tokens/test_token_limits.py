@@ -11,16 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 import explorer
-from explorer import (
-    Constraint,
-    Vocabulary,
-    gen,
-    literal,
-    many,
-    regex,
-    template,
-    terminals,
-)
+from explorer import Constraint, Vocabulary, gen, literal, many, regex, template, terminals
 from explorer.automata.tree.build import texts_are_those_of, texts_of
 from explorer.budget import Meter
 from explorer.errors import ConstraintError, EmptyConstraint, IncompatibleVocabulary

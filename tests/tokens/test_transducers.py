@@ -15,11 +15,7 @@ import explorer
 from explorer.analysis.session import Session
 from explorer.automata.interchange.detokenizers import drawn_transducer, fst_of
 from explorer.automata.interchange.openfst import fst_from_arrays
-from explorer.errors import (
-    BudgetExceeded,
-    EmptyConstraint,
-    IncompatibleVocabulary,
-)
+from explorer.errors import BudgetExceeded, EmptyConstraint, IncompatibleVocabulary
 from explorer.tokens.filtered.canonical_automaton import canonical_automaton
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.words import DONE

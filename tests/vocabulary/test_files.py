@@ -110,9 +110,7 @@ def test_from_tokenizer_reads_the_generation_config_of_its_folder(tmp_path: Path
 
 def test_no_end_of_text_says_how_to_give_it(tmp_path: Path) -> None:
     write_of_files(
-        tmp_path,
-        tokenizer__json=small(("<x>",)),
-        tokenizer_config__json={"eos_token": "<missing>"},
+        tmp_path, tokenizer__json=small(("<x>",)), tokenizer_config__json={"eos_token": "<missing>"}
     )
     with pytest.raises(VocabularyError, match="<missing>") as caught:
         Vocabulary.from_file(tmp_path)

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tokenizers import (
-    Tokenizer,
-    decoders,
-    models,
-    normalizers,
-    pre_tokenizers,
-)
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from explorer.vocabulary import Vocabulary
 from explorer.vocabulary.tokenizer.byte_alphabet import CHAR_OF

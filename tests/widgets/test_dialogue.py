@@ -485,10 +485,7 @@ def test_probabilities_are_blank_and_masks_are_not() -> None:
     assert position["allowed"] == 3
     assert page.history["z"] == [None, None, None]
     rows = page.ask("search", query="foo", k=2)["rows"]
-    assert {row["id"]: row["allowed"] for row in rows} == {
-        FOO: True,
-        FOOD: True,
-    }
+    assert {row["id"]: row["allowed"] for row in rows} == {FOO: True, FOOD: True}
     listed = page.ask("allowed")
     assert {row["id"] for row in listed["rows"]} == {F, FOO, FOOD} and listed["count"] == 3
     page.made.close()

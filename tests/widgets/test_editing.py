@@ -234,10 +234,7 @@ class Patient(BaseModel):
 
 @pytest.mark.parametrize(
     ("text", "wanted", "remark"),
-    [
-        ('{"name', '": "', "whitespace='flexible'"),
-        ('{"name":"', "Maria", "its schema was changed"),
-    ],
+    [('{"name', '": "', "whitespace='flexible'"), ('{"name":"', "Maria", "its schema was changed")],
 )
 def test_the_change_of_a_type_is_shown_beside_its_name(
     text: str, wanted: str, remark: str, worker: CompileWorker

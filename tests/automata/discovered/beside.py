@@ -6,14 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from explorer.automata.machine import (
-    NO_ARC,
-    UNKNOWN,
-    Dfa,
-    UInt32,
-    WordTrie,
-    WordWalk,
-)
+from explorer.automata.machine import NO_ARC, UNKNOWN, Dfa, UInt32, WordTrie, WordWalk
 
 
 class Steps(Protocol):

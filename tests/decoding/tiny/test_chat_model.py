@@ -15,14 +15,7 @@ from explorer import Session, any_text, choice, json_schema, phase, phases, toke
 from explorer.decoding.models.tiny import FOLDER as TINY
 from models.card import card_tables
 from models.chat_tokenizer import ADDED, extended_tokenizer
-from models.conversations import (
-    TOOLS,
-    called,
-    chatml,
-    checked,
-    harmony,
-    reasoned,
-)
+from models.conversations import TOOLS, called, chatml, checked, harmony, reasoned
 from models.documents import START
 from models.evaluate_chat import KIND, KINDS_OF_TURNS, Asked, loss_table, right_of
 from tests.presets import presets_of

@@ -20,13 +20,7 @@ import pytest
 import explorer
 from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.automata.rules.moves import Actions, actions_of
-from explorer.automata.rules.pushdown import (
-    EMPTY,
-    Pushdown,
-    PushdownArc,
-    composed,
-    pushdown_of,
-)
+from explorer.automata.rules.pushdown import EMPTY, Pushdown, PushdownArc, composed, pushdown_of
 from explorer.automata.stacks.of_grammar import of_grammar
 from explorer.automata.stacks.single import SingleStack
 from explorer.automata.textbook.pushdown_composition import token_sequences_by_pynini

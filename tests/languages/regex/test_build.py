@@ -70,8 +70,7 @@ def test_too_large_repeats_are_refused_before_memory_is_taken(pattern: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("pattern", "states"),
-    [("(x{1,500}){1,500}", 250_001), (".{0,2000}", 16_001), ("x{5}y{0}", 6)],
+    ("pattern", "states"), [("(x{1,500}){1,500}", 250_001), (".{0,2000}", 16_001), ("x{5}y{0}", 6)]
 )
 def test_large_repeats_within_the_budget(pattern: str, states: int) -> None:
     assert compile_pattern(pattern, Meter())[1].num_states == states

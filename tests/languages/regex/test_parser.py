@@ -13,14 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from explorer.automata.tree.nodes import (
-    Assertion,
-    Class,
-    Group,
-    Literal,
-    Repeat,
-    walk,
-)
+from explorer.automata.tree.nodes import Assertion, Class, Group, Literal, Repeat, walk
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded, RegexError
 from explorer.languages.regex import UnsupportedSyntax, compile_pattern, parse

@@ -14,13 +14,7 @@ import pytest
 import explorer
 from explorer.errors import MissingDependency
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
-from tests.languages.tools.beside import (
-    OPTIONS,
-    Beside,
-    compared,
-    followed,
-    xgrammar,
-)
+from tests.languages.tools.beside import OPTIONS, Beside, compared, followed, xgrammar
 from tests.languages.tools.conversations import TEXT, TOOLS, WORDS, Talk, closed, small, tool
 from tests.optional import Optional
 

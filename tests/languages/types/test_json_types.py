@@ -522,8 +522,7 @@ def test_models_are_called_by_their_aliases() -> None:
 
 
 @pytest.mark.parametrize(
-    "described",
-    [complex, Any, set[int], Decimal, Hero, Annotated[list[int], Field(max_length=2)]],
+    "described", [complex, Any, set[int], Decimal, Hero, Annotated[list[int], Field(max_length=2)]]
 )
 def test_other_types_are_refused_by_name(described: Any) -> None:
     with pytest.raises(ConstraintError, match="cannot be written as Python calls"):

@@ -31,11 +31,7 @@ arc. None of the drawings hides one."""
 CROWDED = {"quoted text": 3, "countries": 5, "countries in any case": 14}
 """A few of each drawing, likewise."""
 
-NAMES = (
-    *(preset.name for preset in presets_of("first")),
-    "countries",
-    "countries in any case",
-)
+NAMES = (*(preset.name for preset in presets_of("first")), "countries", "countries in any case")
 
 MOST_SET_IN = 40
 """Labels of all presets' drawings together that are set into their own arc, dense ones left out."""

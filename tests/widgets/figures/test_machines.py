@@ -114,11 +114,7 @@ def test_the_character_form_reads_what_the_machine_reads(pattern: str, character
 def test_the_bytes_of_a_character_are_folded_into_its_arc_and_drawn_once() -> None:
     vocabulary = explorer.Vocabulary.from_bytes(BYTES, eos_ids=[256])
     few = explorer.compile(explorer.regex("é+x"), vocabulary)
-    assert arcs(character_figure(few)) == {
-        ("c0", "é", "c2"),
-        ("c2", "é", "c2"),
-        ("c2", "x", "c3"),
-    }
+    assert arcs(character_figure(few)) == {("c0", "é", "c2"), ("c2", "é", "c2"), ("c2", "x", "c3")}
     # A token can end in the middle: the token DFA has that state.
     assert [node.kind for node in token_figure(few).nodes].count("dot") == 1
     many = explorer.compile(explorer.regex(r"\w+"), vocabulary)
