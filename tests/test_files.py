@@ -165,14 +165,6 @@ def test_a_path_that_cannot_be_used_is_named_with_a_remedy(name: str, tmp_path: 
     assert {entry.name for entry in tmp_path.iterdir()} == {"file"}
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a disk that is full")
-def test_a_full_disk_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["trace", "--choice", "foo", "--max-tokens", "4", "--json", "/dev/full"]
-    assert cli.main(words) == 2
-    said = capsys.readouterr().err
-    assert "/dev/full: No space left on device. Make room there" in said
-
-
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="this system has no /dev/zero")
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/urandom"])
 def test_a_file_without_an_end_is_refused(device: str) -> None:

@@ -18,7 +18,7 @@ from numba.core import config
 
 import explorer
 from explorer.automata.construction.minimize import merge_classes
-from explorer.hashing import SEED, enter, first_slot, folded, mixed
+from explorer.hashing import SEED, first_slot, folded, mixed
 from explorer.jit import NOTICE, is_too_deep, jit
 
 PACKAGE = Path(explorer.__file__).parent
@@ -106,12 +106,6 @@ def test_the_hash_is_that_of_whole_words_modulo_2_to_the_64(values: list[int]) -
     assert int(code) == expected
     assert int(folded(code)) == expected ^ (expected >> 29)
     assert first_slot(code, 15) == expected % 16
-
-
-def test_runs_are_entered_behind_those_that_lead_to_one_place() -> None:
-    slots = np.full(4, -1, np.int32)
-    enter(np.array([7, 3, 1], np.uint64), 3, slots)
-    assert slots.tolist() == [1, 2, -1, 0]
 
 
 def empty(_: bytes) -> bytes:
@@ -326,25 +320,6 @@ def test_machine_code_from_the_disk_goes_into_a_kernel_that_is_compiled(
         capture_output=True, text=True, check=True, cwd=PACKAGE.parent,
     )  # fmt: skip
     assert int(done.stdout) == int(np.uint64(expected))
-
-
-LATE = """
-import sys, explorer
-explorer.regex, explorer.compile, explorer.Vocabulary
-print(*sys.modules)
-"""
-
-
-def test_the_names_of_the_package_load_no_compiler_and_no_other_front_end() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", LATE], capture_output=True, text=True, check=True, cwd=PACKAGE.parent
-    )
-    loaded = set(done.stdout.split())
-    assert "explorer.tokens.compile" in loaded
-    for name in ("numba", "pynini", "interegular", "referencing", "wcwidth"):
-        assert name not in loaded
-    for part in ("schema.source", "types.source", "template.generated", "grammar.source"):
-        assert f"explorer.languages.{part}" not in loaded
 
 
 def test_a_kernel_at_the_limit_of_nested_calls_is_too_deep() -> None:

@@ -246,12 +246,6 @@ def test_a_front_end_may_use_every_node() -> None:
     assert both.equivalent(explorer.regex("[0-9]{1,3}") - explorer.regex("1*"))
 
 
-def said(source: Source, text: str) -> tuple[str, str]:
-    """The message and the longer text about why a text is not a word."""
-    why = explain_text(Constraint(source), text)
-    return why.message, str(why)
-
-
 def test_every_kind_of_node_says_what_is_below_it() -> None:
     """A node that another holds is among its children, whatever kind it is of."""
     same_language = {Remembered: ("marked", "closed")}  # What the body says, in other forms.

@@ -5,43 +5,32 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
-import griffe
 import nbformat
 import pytest
 
 import explorer
 import widgets
 from tools.architecture import (
-    ARROWS,
-    BOXES,
     GROUNDS,
-    HEIGHT,
     THEMES,
-    WIDTH,
     WORDS,
     architecture_paths,
     architecture_svg,
 )
-from tools.home import HOME, QUICKSTART, binder, with_badge
 from tools.site.config import navigation
-from tools.site.examples import ExamplesAsCode
 from tools.site.lessons import lesson_page
 from tools.site.links import faults
-from tools.site.marked import as_mkdocs_reads, title_of
+from tools.site.marked import title_of
 from tools.site.pages import ROOT, BrokenLink, pages, relinked
 from tools.site.reference import codes_of_texts, exported, imported_names, reference_pages
 from tools.site.words import glossary, with_words, words_of
-from widgets.export import BELOW
 from widgets.lessons.prediction import FOLDED
-from widgets.lessons.rows import table_picture
 
 # The pages of the site: every file has its place, every link its page, every page its entry.
 
@@ -89,15 +78,6 @@ def test_a_link_to_what_is_not_on_the_site_is_an_error() -> None:
         relinked("[x](../explorer/alphabet.py)", "docs/a.md", PAIR)
     with pytest.raises(BrokenLink):
         relinked('<img src="images/none.png">', "docs/a.md", PAIR)
-
-
-def test_markdown_of_github_becomes_that_of_mkdocs() -> None:
-    assert as_mkdocs_reads("words:\n- a\n- b\n  c\n- d\n") == "words:\n\n- a\n- b\n  c\n- d\n"
-    assert as_mkdocs_reads("| `a \\| b` | c \\| d |\n") == "| `a | b` | c \\| d |\n"
-    # Braces at the end of a cell would be taken for attributes.
-    assert as_mkdocs_reads("| {f} | `{oo}` {a}\n{f}\n") == "| &#123;f} | `{oo}` &#123;a}\n{f}\n"
-    fenced = "```text\nwords\n- a\n| `a \\| b` |\n```\n"
-    assert as_mkdocs_reads(fenced) == fenced
 
 
 def flat(entries: object) -> list[str]:
@@ -226,23 +206,6 @@ def test_the_page_says_what_the_picture_shows() -> None:
     assert all((ROOT / name).is_dir() or (ROOT / "explorer" / name).is_dir() for name in GROUNDS)
 
 
-def test_boxes_stand_on_the_ground_and_not_on_each_other() -> None:
-    boxes = [(box.x, box.y, box.x + box.width, box.y + box.height) for box in BOXES.values()]
-    for a in boxes:
-        assert a[0] >= 0 and a[2] <= WIDTH and a[1] >= 0 and a[3] <= HEIGHT
-        inside = [
-            (x, y) for x, y, w, h in GROUNDS.values()
-            if x <= a[0] and a[2] <= x + w and y + 24 <= a[1] and a[3] <= y + h
-        ]  # fmt: skip
-        assert len(inside) == 1
-        over = [b for b in boxes if a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]]
-        assert over == [a]
-    for path in ARROWS:
-        x, y = map(int, re.findall(r"(\d+),(\d+)", path)[0])
-        touched = [b for b in boxes if b[0] <= x <= b[2] and b[1] <= y <= b[3]]
-        assert touched or path.startswith("M812,"), path
-
-
 def luminance(colour: str) -> float:
     """The relative luminance of the contrast that WCAG defines."""
     parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
@@ -254,15 +217,6 @@ def contrast(one: str, other: str) -> float:
     """The contrast of two colours, from 1 to 21."""
     low, high = sorted((luminance(one), luminance(other)))
     return (high + 0.05) / (low + 0.05)
-
-
-@pytest.mark.parametrize("theme", list(THEMES))
-def test_words_and_lines_stand_out(theme: str) -> None:
-    of = THEMES[theme]
-    grounds = ("box", "core", "ground")
-    assert min(contrast(of[ink], of[under]) for ink in ("ink", "soft") for under in grounds) >= 4.5
-    assert min(contrast(of[line], of["ground"]) for line in ("line", "edge")) >= 3
-    assert contrast("#ffffff", "#000000") == pytest.approx(21)
 
 
 # Binder's files: what they name exists, and the environment can be made from them.
@@ -295,43 +249,9 @@ def test_a_script_can_run(name: str) -> None:
         assert (ROOT / path).exists(), path
 
 
-def test_start_runs_what_it_is_given() -> None:
-    done = subprocess.run(
-        [str(BINDER / "start"), "sh", "-c", "echo $OMP_NUM_THREADS $0", "lab"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert done.stdout == "1 lab\n"
-
-
-def test_the_badge_stands_where_there_is_a_home() -> None:
-    readme = (ROOT / "README.md").read_text("utf-8")
-    assert readme == with_badge(readme, HOME)
-    assert (ROOT / QUICKSTART).is_file()
-    shown = with_badge(readme, "someone/explorer")
-    assert f"]({binder('someone/explorer')})<!-- end" in shown
-    assert with_badge(shown, "") == with_badge(readme, "")
-
-
 def test_no_page_has_an_address_to_be_filled_in() -> None:
     pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
     assert [str(page) for page in pages if "OWNER/" in page.read_text("utf-8")] == []
-
-
-def test_repo2docker_takes_these_files() -> None:
-    program = shutil.which("repo2docker")
-    if program is None:
-        pytest.skip("repo2docker is not installed: pip install jupyter-repo2docker")
-    done = subprocess.run(
-        [program, "--no-build", "--debug", str(ROOT)],
-        capture_output=True, text=True, check=False, cwd=ROOT.parent,
-    )  # fmt: skip
-    said = done.stdout + done.stderr
-    assert done.returncode == 0, said[-2000:]
-    for wanted in (
-        "python=3.11", "fonts-dejavu-core", "graphviz", "./binder/postBuild", "binder/start",
-        'pip install --no-cache-dir -r "binder/requirements.txt"',
-    ):  # fmt: skip
-        assert wanted in said, wanted
 
 
 @pytest.mark.long
@@ -426,19 +346,6 @@ def test_a_traceback_does_not_name_the_machine_that_built_it() -> None:
     assert "somebody" not in page and "ipykernel" not in page
 
 
-def test_an_explorer_becomes_its_still() -> None:
-    still = (
-        '<details class="lmx-still"><summary>Without a kernel</summary><img alt="x" '
-        f'style="y" src="data:image/svg+xml,{quote(SVG)}"><pre>words</pre></details>'
-    )
-    page, pictures = shown(
-        nbformat.v4.new_output("display_data", data={"text/plain": BELOW}),
-        nbformat.v4.new_output("display_data", data={"text/html": still, "text/plain": "words"}),
-    )
-    assert BELOW not in page
-    assert pictures == {"01_sums/sum-1.svg": SVG}
-
-
 def test_what_a_question_keeps_is_folded() -> None:
     kept = {"said": "It is 3.", "parts": [{"svg": SVG, "alt": "", "text": ""}, {"text": "f"}]}
     data = {FOLDED: kept, "text/plain": "Your guess first.", "text/html": "<details></details>"}
@@ -447,43 +354,6 @@ def test_what_a_question_keeps_is_folded() -> None:
     assert "It is 3." not in before and "It is 3." in inside and "Your guess" not in page
     assert inside.index("It is 3.") < inside.index("01_sums/sum-0-0.svg") < inside.index("</det")
     assert pictures == {"01_sums/sum-0-0.svg": SVG}
-
-
-def test_a_table_is_a_table_and_a_long_line_is_broken() -> None:
-    table = table_picture("Sums", ["text", "log p"], [["a<", -0.251]])
-    page, _ = shown(
-        nbformat.v4.new_output("display_data", data=table.to_mimebundle()),
-        nbformat.v4.new_output("stream", name="stdout", text="word " * 30),
-    )
-    assert "<table><caption>Sums</caption>" in page and "<td>a&lt;</td>" in page
-    assert "style=" not in page and '<pre class="said"' in page and "```text" not in page
-    part = {"caption": "Sums", "head": ["text"], "rows": [["`b`"]], "text": "Sums"}
-    data = {FOLDED: {"said": "It is `3`.\nIf you said 4: no.", "parts": [part]}}
-    page, _ = shown(nbformat.v4.new_output("display_data", data=data))
-    inside = page.split("<details")[1]
-    assert "<p>It is <code>3</code>.</p><p>If you said 4: no.</p>" in inside
-    assert "<table><caption>Sums</caption>" in inside and "<td>`b`</td>" in inside
-
-
-def test_hidden_code_is_folded_and_an_explorer_can_be_stepped() -> None:
-    cell = nbformat.v4.new_code_cell("draw()", id="sum", metadata={"jupyter": {"source_hidden": 1}})
-    made = nbformat.v4.new_notebook(cells=[cell])
-    page, _ = lesson_page(made, "01_sums", str, replays=["sum"])
-    assert page.index("<details") < page.index("draw()") < page.index("</details>")
-    assert '<a href="01_sums/sum.html"' in page
-
-
-def test_an_example_of_a_docstring_is_code() -> None:
-    text = "Add one.\n\nExample:\n    >>> add(1)\n    2\n"
-    docstring = griffe.Docstring(text)
-    ExamplesAsCode().on_instance(obj=griffe.Function("add", docstring=docstring))
-    kinds = [section.kind.value for section in docstring.parse("google")]
-    assert kinds == ["text", "examples"]
-
-
-def test_a_picture_without_words_is_an_error() -> None:
-    with pytest.raises(ValueError, match="has no title"):
-        shown(nbformat.v4.new_output("display_data", data={"image/svg+xml": "<svg></svg>"}))
 
 
 @pytest.mark.parametrize(
