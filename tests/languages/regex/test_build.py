@@ -100,21 +100,6 @@ def test_nested_repeats_are_multiplied_only_where_exact(
         assert equivalent(compile_pattern(flat, Meter())[1], machine, Meter())
 
 
-@pytest.mark.parametrize("count", [3, 30, 300])
-def test_copies_by_loop_and_by_array_are_the_same(count: int) -> None:
-    """Few copies are laid one by one, many as one array: the languages are equal."""
-    body = "(?:a[ä-ü]?|b*c)"
-    for bounds in (f"{{{count}}}", f"{{2,{count}}}", f"{{{count},}}"):
-        repeated = compile_pattern(body + bounds, Meter())[1]
-        low = count if bounds != f"{{2,{count}}}" else 2
-        by_hand = body * low
-        if bounds.endswith(",}"):
-            by_hand += f"{body}*"
-        elif low < count:
-            by_hand += f"{body}?" * (count - low)
-        assert equivalent(repeated, compile_pattern(by_hand, Meter())[1], Meter())
-
-
 @pytest.mark.parametrize(
     "pattern",
     ["a", "(?i)ab|[c-e]+x{2,3}", "ä(b.)*", "(?:ab|c.){90}", "(?:(?:ab?){30}c){30}", r"\w{3}"],
@@ -491,15 +476,6 @@ def test_a_folder_that_cannot_be_written_costs_nothing(
     monkeypatch.setenv("EXPLORER_CACHE", str(tmp_path / "file" / "below"))
     assert cached("t", lambda: [1], numbers) == [1]
     assert cached("t", lambda: [2], numbers) == [2]
-
-
-def test_without_a_home_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("EXPLORER_CACHE", raising=False)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("platformdirs.user_cache_path", lambda *_, **__: Path("~/.cache/explorer"))
-    assert cached("t", lambda: [1], numbers) == [1]
-    assert cached("t", lambda: [2], numbers) == [2]
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("stored", ["[5, 3]", "[1]", "[-1, 4]", "[0, 99999999]", "[true, 4]"])

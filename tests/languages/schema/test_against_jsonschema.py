@@ -85,16 +85,6 @@ def test_what_is_written_is_valid(name: str, whitespace: Any) -> None:
     assert checked >= 3
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
-def test_pretty_is_what_python_writes(name: str) -> None:
-    compact, _ = compile_schema(SCHEMAS[name], Meter(), SchemaOptions(free_depth=2))
-    pretty, _ = compile_schema(SCHEMAS[name], Meter(), SchemaOptions("pretty", free_depth=2))
-    for word in islice(words(compact), 100):
-        value = json.loads(word)
-        if json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode() == word:
-            assert pretty.accepts(json.dumps(value, indent=2, ensure_ascii=False).encode()), word
-
-
 @pytest.mark.parametrize(
     ("schema", "validator_class", "instances"),
     [

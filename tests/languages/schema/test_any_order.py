@@ -238,11 +238,7 @@ PAIRS: dict[str, tuple[Any, Any, bool]] = {
     "one of them is an object": ({key: A[key] for key in ("properties", "required")}, B, True),
     "a tag that anything is": (A, tagged({}), False),
     "a tag of another type": (A, tagged({"type": "integer"}), True),
-    "a tag inside": (
-        tagged(A, required=["kind"]),
-        tagged(B, required=["kind"]),
-        True,
-    ),
+    "a tag inside": (tagged(A, required=["kind"]), tagged(B, required=["kind"]), True),
     "a list is not looked into": ({"const": [1]}, {"const": [2]}, False),
     "false": (False, {}, True),
 }

@@ -52,13 +52,6 @@ def test_a_machine_is_explained_in_closed_and_lazy_form() -> None:
         assert "/properties/age/type" in why.message
 
 
-def test_a_session_writes_valid_json() -> None:
-    lm = explorer.load_model("tiny")
-    session = explorer.Session(lm, explorer.json_schema(PERSON), "JSON: ", max_tokens=60)
-    value = json.loads(session.run(max_tokens=60).text)
-    assert isinstance(value["age"], int)
-
-
 def test_a_list_of_items_says_what_the_draft_has() -> None:
     """Older drafts have it; also the sizes of a schema with it are refused by name."""
     items = {"items": [{"type": "integer"}]}
@@ -380,10 +373,6 @@ def test_a_limit_that_is_wrong_is_found() -> None:
     assert nesting(value) == (2, 0)
     assert machine(2, 0).accepts(json.dumps(value).encode())
     assert not machine(1, 2).accepts(json.dumps(value).encode())
-
-
-def test_json_is_parsed_as_data() -> None:
-    assert explorer.json(1, 1).parse('{"a":[1.5,null]}') == {"a": [1.5, None]}
 
 
 # Depth limits leave values out; they never let a value in that the schema excludes.

@@ -16,20 +16,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import explorer
-from explorer.automata.discovered.discover import Sets, discover
-from explorer.automata.discovered.discovered import Discovered
+from explorer.automata.discovered.discover import discover
 from explorer.automata.machine import Dfa
 from explorer.automata.tree.build import build
 from explorer.automata.words import accepts
 from explorer.budget import Budget, Meter
-from explorer.errors import ExplorerError, UnsupportedSchema
+from explorer.errors import UnsupportedSchema
 from explorer.languages.schema.machine import is_possible
 from explorer.languages.schema.text import numbers
 from explorer.languages.schema.values.amounts import ALL, WHOLE, NumberPart, Numbers, point
-from explorer.tokens.lazy import LazyMachine
 from tests.automata.discovered.beside import differences
 from tests.evidence import examples
-from tests.languages.schema.corpora import Group, needs_data, real
 from tests.languages.schema.test_waiting import beside
 
 # Spellings of numbers that a schema accepts, against exact decimal arithmetic and jsonschema.
@@ -140,45 +137,6 @@ def test_a_number_within_bounds_is_taken_as_python_writes_it(name: str) -> None:
         assert constraint.accepts(text) == is_exactly_valid(LARGE[name], text), text
 
 
-REACHING: dict[str, Any] = {
-    "unbounded": {"type": "integer"},
-    "from 0 on": {"type": "integer", "minimum": 0},
-    "up to 20": {"type": "integer", "maximum": 20},
-    "up to 1e17": {"type": "integer", "minimum": 0, "maximum": 10**17},
-    "but 15": {"type": "integer", "not": {"const": 15}},
-}
-
-
-@pytest.mark.parametrize("name", REACHING)
-def test_an_integer_that_begins_with_decimals_can_end_soon(name: str) -> None:
-    """Every exponent that leaves no decimals is taken, so 1.5 is not led to 1.5e+16."""
-    schema = REACHING[name]
-    constraint = explorer.json_schema(schema)
-    for sign, digit, decimals, mark in product(("", "-"), "19", range(17), ("e", "E+0")):
-        number = f"{sign}{digit}" + ("." + ("75" * 8)[:decimals] if decimals else "")
-        for exponent in (1, 2, 9, 15, 16, 17, 22, 308):
-            text = f"{number}{mark}{exponent}"
-            valid = exponent >= decimals and is_exactly_valid(schema, text)
-            if name == "up to 20" and not sign:  # It reaches -1e16 alone.
-                valid = False
-            assert constraint.accepts(text) is valid, text
-
-
-@pytest.mark.parametrize(
-    "bounds", [(0, 100), (-5, 10**15), (-(10**16) + 1, 10**16 - 1), (None, 150)]
-)
-def test_an_integer_below_the_large_spelling_never_begins_with_decimals(
-    bounds: tuple[int | None, int],
-) -> None:
-    least, most = bounds
-    below = {} if least is None else {"minimum": least}
-    machine = explorer.json_schema({"type": "integer", "maximum": most, **below}).dfa
-    state = machine.start
-    for byte in b"1.":
-        state = machine.step(state, byte)
-    assert [byte for byte in range(256) if machine.step(state, byte) >= 0] == [ord("0")]
-
-
 @pytest.mark.parametrize("divisor", [10**10, 5 * 10**9, 123 * 10**6, 10**17, 1e300, 20_000_000])
 @pytest.mark.parametrize("kind", ["number", "integer"])
 def test_multiples_of_a_number_with_zeros_at_its_end(divisor: float, kind: str) -> None:
@@ -283,81 +241,9 @@ def test_what_is_no_number_is_not_taken(text: str) -> None:
 BOUNDED = explorer.json_schema({"type": "number", "minimum": -9})
 
 
-UNIQUE: dict[str, tuple[Any, list[Any]]] = {
-    "enum": ({"enum": [1, 2]}, [1, 2]),
-    "bounds": ({"type": "integer", "minimum": 1, "maximum": 3}, [1, 2, 3]),
-    "mixed": ({"enum": [1, 2, "a", None, 0.5]}, [1, 2, "a", None, 0.5]),
-    "tenths": ({"type": "number", "minimum": 0, "maximum": 0.2, "multipleOf": 0.1}, [0, 0.1, 0.2]),
-    "draft 4": ({"enum": [0, 1], "type": ["integer"]}, [0, 1]),
-}
-
-
-@pytest.mark.parametrize("name", UNIQUE)
-def test_unique_numbers_are_told_apart_by_their_values(name: str) -> None:
-    items, values = UNIQUE[name]
-    schema = {"type": "array", "items": items, "uniqueItems": True}
-    constraint = explorer.json_schema(schema)
-    validator = jsonschema.Draft202012Validator(schema)
-    for count in range(4):
-        for chosen in product(values, repeat=count):
-            text = json.dumps(chosen, separators=(",", ":"))
-            assert constraint.accepts(text) == validator.is_valid(list(chosen)), text
-    if name != "mixed":
-        one = values[1]
-        for again in (f"{one}e0", f"{one:.1f}0"):
-            assert not constraint.accepts(f"[{one},{again}]")
-
-
 def test_the_oracle_tells_wrong_spellings() -> None:
     assert not is_valid(SCHEMAS["integer"], "1.5e0") and is_valid(SCHEMAS["integer"], "1.5e1")
     assert not is_valid(SCHEMAS["draft 4 integer"], "1.0")
-
-
-PAID = {
-    "type": "object",
-    "properties": {"amount": {"type": "number"}, "by": {"type": "string"}},
-    "required": ["amount"],
-    "if": {"properties": {"amount": {"minimum": 1000}}},
-    "then": {"required": ["by"]},
-}
-FIVE = {"properties": {"a": {"minimum": 5}}}
-EXCLUDING: dict[str, tuple[Any, list[str], list[str]]] = {
-    "if": (PAID, ['{"amount":1e4}', '{"amount":1e+16}', '{"amount":10000}'], ['{"amount":100}']),
-    "const": ({"not": {"const": {"a": 1}}}, ['{"a":10e-1}', '{"a":1.0}'], ['{"a":2}', "1e5"]),
-    "enum": ({"not": {"enum": [[1], "b"]}}, ["[0.1e1]", "[1]"], ["[2]", "[]"]),
-    "contains": ({"not": {"contains": {"const": 1}}}, ["[10e-1]", "[2,1]"], ["[2]"]),
-    "none": (
-        {"contains": {"items": {"minimum": 5}}, "minContains": 0, "maxContains": 0},
-        ["[[1e2]]", "[[7]]"], ["[[1]]"],
-    ),
-    "items": ({"not": {"items": {"minimum": 5}}}, ["[1e2]", "[6]"], ["[1]"]),
-    "multiples": ({"not": {"properties": {"a": {"multipleOf": 5}}}}, ['{"a":5e0}'], ['{"a":6}']),
-    "large": (
-        {"not": {"properties": {"a": {"items": {"multipleOf": 7919}}}}},
-        ['{"a":[7919e0]}', '{"a":[7919]}'], ['{"a":[7918]}'],
-    ),
-    "whole": ({"not": {"items": {"type": "integer"}}}, ["[50e-1]", "[5]"], ["[5.5]"]),
-    "one": (
-        {"oneOf": [FIVE, {"properties": {"a": {"type": "number"}}}]},
-        ['{"a":1e2}', '{"a":7}'], ['{"a":1}'],
-    ),
-    "no numbers": (
-        {"properties": {"x": {}}, "not": {"required": ["y"]}},
-        ['{"y":1e5}'], ['{"x":1e5}'],
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", EXCLUDING)
-def test_no_spelling_of_a_number_evades_what_a_schema_excludes(name: str) -> None:
-    """A number inside of an object or an array counts by its value, whichever way it is written."""
-    schema, refused, taken = EXCLUDING[name]
-    constraint = explorer.json_schema(schema)
-    validator = jsonschema.Draft202012Validator(schema)
-    for text in refused:
-        assert not validator.is_valid(json.loads(text)) and not constraint.accepts(text), text
-    for text in taken:
-        assert validator.is_valid(json.loads(text)) and constraint.accepts(text), text
 
 
 # Bounds and multiples against exact decimal arithmetic.
@@ -425,12 +311,6 @@ def test_a_multiple_is_exact(spelling: str, divisor: tuple[int, int]) -> None:
     machine = numbers.multiples(numerator, decimals, Meter())
     expected = Decimal(spelling) % Decimal(numerator).scaleb(-decimals) == 0
     assert agrees(machine, spelling, expected)
-
-
-@pytest.mark.parametrize("spelling", ["", "01", "1.", ".5", "+1", "1e5", "--1", "1e+15", "0e-1"])
-def test_other_spellings_are_not_written(spelling: str) -> None:
-    for machine in (numbers.two_spellings(), numbers.three_spellings()):
-        assert not machine.accepts(spelling.encode())
 
 
 def test_a_wrong_machine_is_found() -> None:
@@ -579,47 +459,6 @@ SHORT: dict[str, object] = {"allOf": [{"type": "string", "maxLength": 3}, {"not"
 @pytest.mark.parametrize("schema", [EITHER, SHORT], ids=["either", "short"])
 def test_strings_that_are_combined_are_counted_rightly(schema: dict[str, object]) -> None:
     assert beside(schema) == []
-
-
-def test_a_schema_that_no_table_holds_is_compiled_and_explained() -> None:
-    long = {"type": "string", "minLength": 2, "maxLength": 1_000_000}
-    schema: dict[str, object] = {
-        "type": "object", "required": ["a", "b"], "additionalProperties": False,
-        "properties": {"a": long, "b": {"type": "array", "items": long, "maxItems": 3}},
-    }  # fmt: skip
-    constraint = explorer.json_schema(schema)
-    vocabulary = explorer.Vocabulary.from_bytes([bytes([b]) for b in range(256)], eos_ids=[256])
-    compiled: object = explorer.compile(constraint, vocabulary, Budget(states=20_000))
-    assert isinstance(compiled, LazyMachine) and compiled.report.byte_machine == "discovered"
-    state: int | None = compiled.start
-    for byte in b'{"a":"x':
-        assert state is not None
-        state = compiled.step(state, byte)
-    assert state is not None
-    why = explorer.explain(compiled, state, ord('"'))
-    assert not why.allowed and [part.role for part in why.parts] == ["expects"]
-    assert why.parts[0].positions[0].label == "/properties/a/minLength"
-    byte_machine = constraint.discover(Meter())
-    assert isinstance(byte_machine, Discovered) and isinstance(byte_machine.kind, Sets)
-    for value, ok in (("xy", True), ("\n\\", True), ("😀", False), ("x" * 9000, True)):
-        data = json.dumps({"a": value, "b": [value]}, ensure_ascii=False, separators=(",", ":"))
-        assert accepts(byte_machine, data.encode()) == ok
-
-
-@needs_data
-@pytest.mark.long
-@pytest.mark.parametrize("group", list(real())[::7], ids=lambda group: group.name)
-def test_real_instances_are_judged_alike(group: Group) -> None:
-    """Every seventh of the real schemas, where both forms are within a budget."""
-    constraint = explorer.json_schema(group.schema, whitespace="flexible", property_order="any")
-    try:
-        closed = constraint.build(Meter(Budget(states=50_000, seconds=20)))
-        counted = constraint.discover(Meter(Budget(seconds=20)))
-    except ExplorerError as error:
-        pytest.skip(type(error).__name__)
-    for value, _ in group.tests:
-        data = json.dumps(value, ensure_ascii=False).encode()
-        assert accepts(closed, data) == accepts(counted, data)
 
 
 def test_a_least_length_alone_is_counted_too() -> None:

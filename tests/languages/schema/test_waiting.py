@@ -24,7 +24,6 @@ from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from tests.automata.discovered.beside import differences
 from tests.evidence import examples
 from tests.languages.schema.corpora import Group, needs_data, real
-from tests.languages.schema.random_schemas import value
 from tests.languages.schema.test_against_jsonschema import SCHEMAS, validator
 
 # Values that wait until a text comes to them, beside the machine in which none does.
@@ -289,16 +288,6 @@ def test_dumps_at_every_depth(order: Any, recursion: Any) -> None:
         assert not c.accepts(near), near
 
 
-def test_dumps_of_free_values() -> None:
-    c = explorer.json_schema(True, whitespace="dumps", free_depth=3)
-    draw = random.Random(5)
-    for _ in range(300):
-        given = value(draw, 3)
-        text = json.dumps(given, ensure_ascii=False)
-        assert c.accepts(text), text
-        assert c.accepts(compact(given)) == (text == compact(given))
-
-
 @pytest.mark.parametrize("pattern", ["[ ]?", r"[\n\t ]*", "", " ", r"(?:\n {0,4})?", r"\r\n|\t"])
 @pytest.mark.parametrize("recursion", ["unroll", "stack"])
 def test_a_pattern_says_what_stands_between_tokens(pattern: str, recursion: Any) -> None:
@@ -333,19 +322,6 @@ def test_an_empty_pattern_is_compact_and_what_a_pattern_allows_is_valid(name: st
         assert (c - optional).is_empty()
     for word in islice(words(optional.dfa), 100):
         assert validator(name).is_valid(json.loads(word)), word
-
-
-def test_members_left_out_have_no_white_space_of_their_own() -> None:
-    schema = {
-        "properties": {"a": {"const": 1}, "b": {"const": 2}, "c": {"const": 3}},
-        "type": "object", "additionalProperties": False,
-    }  # fmt: skip
-    c = explorer.json_schema(schema, whitespace_pattern=" ")
-    assert c.accepts('{ "c" : 3 }')
-    assert c.accepts('{ "a" : 1 , "c" : 3 }')
-    assert c.accepts("{ }")
-    for near in ('{  "c" : 3 }', '{"c" : 3 }', '{ "a" : 1 ,  "c" : 3 }', "{}", "{  }"):
-        assert not c.accepts(near), near
 
 
 def test_a_tree_on_a_stack_has_the_same_white_space() -> None:
@@ -441,16 +417,6 @@ def test_other_ways_to_write(options: dict[str, Any]) -> None:
     )
     machine = explorer.json_schema(PLAIN, **options).discover(Meter())
     assert accepts(machine, text)
-
-
-def test_integers_of_draft_4_are_digits() -> None:
-    """The tree of a type alone is kept for later schemas, by draft."""
-    for draft, exponent in ((DRAFT_4, False), (DRAFT_7, True)):
-        schema = {**PLAIN, "properties": {"b": {"type": "integer"}}, "$schema": draft}
-        machine = explorer.json_schema(schema).discover(Meter())
-        assert accepts(machine, b'{"b":12}')
-        assert accepts(machine, b'{"b":12e3}') == exponent
-        assert beside(schema) == []
 
 
 def test_a_large_object_is_within_its_budget() -> None:
