@@ -119,15 +119,3 @@ def test_known_deviations(pattern: str, text: str) -> None:
     if sys.version_info < (3, 12):  # Later ones may have mended it; ours is right either way.
         assert re.fullmatch(pattern, text) is None
     assert compile_pattern(pattern, Meter())[1].accepts(text.encode())
-
-
-@pytest.mark.long
-@given(patterns, st.lists(texts, min_size=8, max_size=40), st.integers(0, 2**32))
-def test_random_patterns_at_length(pattern: str, drawn: list[str], seed: int) -> None:
-    assert_agrees(pattern, drawn, seed)
-
-
-@pytest.mark.long
-@given(_empty_friendly, st.lists(st.text(alphabet="ab\n", max_size=7), min_size=8, max_size=30))
-def test_repeats_of_what_may_be_empty_at_length(pattern: str, drawn: list[str]) -> None:
-    assert_agrees(pattern, drawn, 0)

@@ -31,8 +31,7 @@ from tests.languages.schema.test_against_jsonschema import INSTANCES, SCHEMAS
 
 jsonschema_rs = pytest.importorskip("jsonschema_rs")
 
-FEW: Final = 20
-MANY: Final = 2_000
+TEXTS: Final = 2_000 if LONG else 20
 BATCH: Final = 50
 
 
@@ -116,13 +115,7 @@ def check_sampled(name: str, count: int) -> None:
 
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_texts_drawn_from_the_machine_are_valid(name: str) -> None:
-    check_sampled(name, FEW)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", SCHEMAS)
-def test_many_texts_drawn_from_the_machine_are_valid(name: str) -> None:
-    check_sampled(name, MANY)
+    check_sampled(name, TEXTS)
 
 
 def check_written(name: str, count: int) -> None:
@@ -142,15 +135,9 @@ def check_written(name: str, count: int) -> None:
     assert judged > count // 2
 
 
-@pytest.mark.parametrize("name", ["closed object", "strings"])
+@pytest.mark.parametrize("name", few(list(SCHEMAS), 2))
 def test_what_the_model_writes_is_valid(name: str) -> None:
-    check_written(name, 2)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", SCHEMAS)
-def test_much_that_the_model_writes_is_valid(name: str) -> None:
-    check_written(name, MANY)
+    check_written(name, TEXTS if LONG else 2)
 
 
 def test_each_oracle_can_fail() -> None:
