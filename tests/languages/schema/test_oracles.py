@@ -24,7 +24,7 @@ from jsonschema import Draft202012Validator
 import explorer
 from explorer.automata.machine import Dfa
 from explorer.automata.words import words
-from tests.evidence import few
+from tests.evidence import LONG, few
 from tests.languages.sampling import sampled
 from tests.languages.schema.corpora import depth
 from tests.languages.schema.test_against_jsonschema import INSTANCES, SCHEMAS
