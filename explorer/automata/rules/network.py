@@ -20,7 +20,7 @@ by which the grammar recurses. (Woods 1970 calls these networks RTNs.)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -42,7 +42,7 @@ from explorer.automata.rules.pieces import (
 )
 from explorer.automata.tree.nodes import Node
 from explorer.budget import Meter
-from explorer.errors import NotRegular
+from explorer.errors import BudgetExceeded, NotRegular
 
 MOST_MERGED: Final = 60
 """The most states of a rule that is inlined into its callers."""
@@ -130,10 +130,24 @@ def _made_small(
                 continue
             meter.check_time(STAGE)
             machines = {rule: made[rule] for rule in called[k] if rule in merged}
-            made[k] = determinized(laid_in(piece, machines, limit), meter)
+            made[k] = _laid_in_or_calling(piece, machines, limit, meter)
             if not recursive and (merge_all or made[k][0].num_states <= MOST_MERGED):
                 merged.add(k)
     return made, []
+
+
+def _laid_in_or_calling(
+    piece: Program, machines: Mapping[int, SmallRule], limit: int | None, meter: Meter
+) -> SmallRule:
+    """A rule as a minimal machine, with the rules that it calls inside if that stays small."""
+    if limit is not None and machines:
+        few = replace(meter.budget, states=min(meter.budget.states, limit))
+        try:
+            return determinized(laid_in(piece, machines, limit), meter.with_sizes(few))
+        except BudgetExceeded:  # Calls do as well, unless the time is up.
+            meter.check_time(STAGE)
+            machines = {}
+    return determinized(laid_in(piece, machines, limit), meter)
 
 
 def side_by_side(rules: SmallRules, meter: Meter) -> tuple[Network, tuple[int, ...]]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -22,6 +23,7 @@ from explorer.automata.rules.moves import Actions, Conflict, actions_of, begins_
 from explorer.automata.rules.network import SmallRules, side_by_side, small_rules
 from explorer.automata.rules.pieces import determinized, laid_in, piece_of
 from explorer.budget import Meter
+from explorer.errors import BudgetExceeded
 
 STAGE: Final = "Uniting rules of a grammar"
 
@@ -29,7 +31,7 @@ MOST_ROUNDS: Final = 12
 """The most rounds of inlining."""
 
 MOST: Final = 20_000
-"""The most states of all rules together before a round, and of each rule after it."""
+"""The most states of all rules together before a round, and of each rule during it."""
 
 
 def united(program: Program, meter: Meter) -> tuple[Network, Actions] | None:
@@ -42,14 +44,19 @@ def united(program: Program, meter: Meter) -> tuple[Network, Actions] | None:
         BudgetExceeded: A limit was reached.
     """
     rules = small_rules(program, meter, lay_in=False)
-    for _ in range(MOST_ROUNDS):
-        if rules is None or sum(machine.num_states for machine, _ in rules.made.values()) > MOST:
-            break
-        network, order = side_by_side(rules, meter)
-        actions = actions_of(network, meter)
-        if isinstance(actions, Actions):
-            return network, actions
-        rules = _with_fewer(rules, order, _to_unite(network, actions), meter)
+    tried = replace(meter.budget, states=min(meter.budget.states, MOST))
+    try:
+        for _ in range(MOST_ROUNDS):
+            if rules is None or sum(each.num_states for each, _ in rules.made.values()) > MOST:
+                break
+            network, order = side_by_side(rules, meter)
+            actions = actions_of(network, meter)
+            if isinstance(actions, Actions):
+                return network, actions
+            wanted = _to_unite(network, actions)
+            rules = _with_fewer(rules, order, wanted, meter.with_sizes(tried).with_share(0.5))
+    except BudgetExceeded:  # Several stacks do without, unless the time is up.
+        meter.check_time(STAGE)
     return None
 
 
