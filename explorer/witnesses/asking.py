@@ -15,7 +15,7 @@ from explorer.arguments import plain, whole_number, wrong
 from explorer.automata.tree.nodes import Source
 from explorer.errors import ConstraintError
 from explorer.languages.constraint import Constraint
-from explorer.languages.grammar.source import GbnfGrammar, LarkGrammar
+from explorer.languages.grammar.source import GbnfGrammar, GrammarText, LarkGrammar
 from explorer.languages.regex.source import Regex
 from explorer.languages.schema.source import JsonSchema
 from explorer.languages.sources.choice import Choice
@@ -53,6 +53,12 @@ def statement_of(constraint: Constraint) -> Statement:
         >>> statement_of(choice(["a.b", "c"])).text
         'a\\\\.b|c'
     """
+    source = constraint.source
+    if isinstance(source, GrammarText) and source.start is not None:
+        raise ConstraintError(
+            f"Other engines begin with the rule of their notation, not with {source.start!r}.",
+            remedy=f"Name that rule {source.reader.start!r}, and leave start=... out.",
+        )
     made = _STATED.get(type(constraint.source))
     if made is None:
         kind = constraint.source.kind

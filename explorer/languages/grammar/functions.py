@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from explorer.arguments import flag, plain, shown, wrong
+from explorer.arguments import flag, instance, plain, shown, wrong
 from explorer.budget import Budget
 from explorer.errors import ConstraintError
 from explorer.languages.constraint import Constraint
@@ -18,6 +18,7 @@ def grammar(
     text: str,
     syntax: str = "gbnf",
     *,
+    start: str | None = None,
     ambiguous: bool | None = None,
     budget: Budget | None = None,
 ) -> Constraint:
@@ -27,6 +28,7 @@ def grammar(
         text: The grammar.
         syntax: The notation of the text: ``"gbnf"``, that of llama.cpp, and of xgrammar, which
             calls it EBNF; or ``"lark"``. `explorer.languages.grammar.notations` lists the syntax.
+        start: The rule with which a text begins; by default ``root`` in GBNF and ``start`` in Lark.
         ambiguous: By default every way to read a text is followed, with one stack where one is
             enough; if a text can be read in two ways, a remark of the report shows a shortest one
             and a rewrite. ``False`` refuses such a grammar (Koo et al. 2024, section 3.1), and
@@ -58,6 +60,8 @@ def grammar(
             "text", text, "the text of a grammar", error=ConstraintError,
             remedy="Write the grammar in quotes.",
         )  # fmt: skip
-    return Constraint(
-        kind.of(text.removeprefix(_BYTE_ORDER_MARK), ambiguous=several, budget=budget)
-    )
+    begins = None if start is None else instance(
+        "start", start, str, "the name of a rule", error=ConstraintError
+    )  # fmt: skip
+    text = text.removeprefix(_BYTE_ORDER_MARK)
+    return Constraint(kind.of(text, ambiguous=several, start=begins, budget=budget))

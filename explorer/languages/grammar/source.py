@@ -20,7 +20,8 @@ from explorer.errors import BudgetExceeded, DamagedFile, GrammarError, caret
 from explorer.languages.grammar.diagnosis import check_deterministic
 from explorer.languages.grammar.notations.checks import check_rules, unused_rules
 from explorer.languages.grammar.notations.gbnf import GbnfReader
-from explorer.languages.grammar.notations.lark import AROUND, COMMON, LarkReader
+from explorer.languages.grammar.notations.lark import AROUND, LarkReader
+from explorer.languages.grammar.notations.library import LIBRARIES
 from explorer.languages.grammar.notations.reading import MOST_CHARACTERS, GrammarReader, WrittenRule
 from explorer.languages.sources.registry import register
 
@@ -43,6 +44,7 @@ class GrammarText(Source):
             shows such a text, and with ``True`` nothing is said.
         parts: The sources embedded in the text as pieces, such as control tokens, or the parts that
             replace them.
+        start: The rule with which a text begins; by default the one that the notation names.
     """
 
     reader: ClassVar[type[GrammarReader]]
@@ -53,6 +55,7 @@ class GrammarText(Source):
     grammar: str
     ambiguous: bool | None = None
     parts: tuple[Source, ...] = ()
+    start: str | None = None
 
     @property
     def text(self) -> str:
@@ -73,6 +76,7 @@ class GrammarText(Source):
         """The checked rules, and the sources that are pieces of them."""
         reader = self.reader(self.grammar, self.parts)
         reader.meter = meter
+        reader.start = self.start or reader.start
         rules = reader.rules()
         check_rules(
             self.grammar, rules, self.root(rules), circles=self.ambiguous is not False,
@@ -116,10 +120,10 @@ class GrammarText(Source):
         """The remedy for endless white space: bound it in its rule."""
         return "Bound it in its rule, for example [ ]{0,2} for [ \\t\\n]*, or leave it out."
 
-    @classmethod
-    def root(cls, rules: Sequence[WrittenRule]) -> str:
-        """The name of the start rule."""
-        return "root"
+    def root(self, rules: Sequence[WrittenRule]) -> str:
+        """The name of the first rule: the start, or the rule around it where text is ignored."""
+        around = any(rule.name == AROUND for rule in rules)
+        return AROUND if around else self.start or self.reader.start
 
     def lower(self) -> Node:
         """The rules, each body under its name."""
@@ -133,13 +137,14 @@ class GrammarText(Source):
 
     def fields(self) -> dict[str, object]:
         """The text, and whether it may be ambiguous."""
-        return {"grammar": self.grammar, "ambiguous": self.ambiguous}
+        return {"grammar": self.grammar, "ambiguous": self.ambiguous, "start": self.start}
 
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The grammar that was saved, read again."""
         text = instance("grammar", fields["grammar"], str, "a str", error=DamagedFile)
-        return cls.of(text, children, ambiguous=_flag(fields["ambiguous"]))
+        start = _name(fields.get("start"))
+        return cls.of(text, children, ambiguous=_flag(fields["ambiguous"]), start=start)
 
     @classmethod
     def read(cls, text: str) -> Self:
@@ -153,7 +158,7 @@ class GrammarText(Source):
     @classmethod
     def of(
         cls, text: str, parts: tuple[Source, ...] = (), *, ambiguous: bool | None = None,
-        budget: Budget | None = None,
+        start: str | None = None, budget: Budget | None = None,
     ) -> Self:  # fmt: skip
         """The source of a grammar, read and checked at once.
 
@@ -168,8 +173,8 @@ class GrammarText(Source):
                 text="", start=0, remedy="Leave something out.",
             )  # fmt: skip
         meter = Meter(budget)
-        rules, leaves = cls(text, ambiguous, parts)._read(meter)
-        made = cls(text, ambiguous, leaves)
+        rules, leaves = cls(text, ambiguous, parts, start)._read(meter)
+        made = cls(text, ambiguous, leaves, start)
         vars(made)["rules"] = rules  # Where `cached_property` keeps it.
         tree = made.tree.body
         if ambiguous is False and isinstance(tree, Rules):
@@ -178,7 +183,8 @@ class GrammarText(Source):
         return made
 
     def __str__(self) -> str:
-        more = "" if self.ambiguous is None else f", ambiguous={self.ambiguous}"
+        more = "" if self.start is None else f", start={self.start!r}"
+        more += "" if self.ambiguous is None else f", ambiguous={self.ambiguous}"
         syntax = "" if self.notation == "gbnf" else f", {self.notation!r}"
         lines = (" ".join(line.split()) for line in self.grammar.splitlines())
         text = "; ".join(line for line in lines if line and not line.startswith(("#", "//")))
@@ -206,7 +212,11 @@ class LarkGrammar(GrammarText):
     kind: ClassVar[str] = "lark-grammar"
     reader: ClassVar[type[GrammarReader]] = LarkReader
     elsewhere: ClassVar[Mapping[str, str]] = MappingProxyType(
-        {name: f"Write %import common.{name} on a line of its own." for name in COMMON}
+        {
+            name: f"Write %import {library}.{name} on a line of its own."
+            for library, names in [*LIBRARIES.items()][::-1]
+            for name in names
+        }
     )
 
     @property
@@ -219,17 +229,17 @@ class LarkGrammar(GrammarText):
 
     notation: ClassVar[str] = "lark"
 
-    @classmethod
-    def root(cls, rules: Sequence[WrittenRule]) -> str:
-        """``start``, or the rule around it in a grammar with ``%ignore``."""
-        return AROUND if any(rule.name == AROUND for rule in rules) else "start"
-
 
 NOTATIONS: Final[dict[str, type[GrammarText]]] = {
     "gbnf": GbnfGrammar,
     "lark": LarkGrammar,
 }
 """The kind of source of each notation."""
+
+
+def _name(value: object) -> str | None:
+    """The name of the first rule, as it was saved."""
+    return None if value is None else instance("start", value, str, "a str", error=DamagedFile)
 
 
 def _flag(value: object) -> bool | None:

@@ -1,4 +1,4 @@
-"""The notations of Lark, the W3C and ISO: Lark's own parser, and patterns, say what is right."""
+"""The notation of Lark: Lark's own parser, and patterns, say what is right."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import lark
 import pytest
 
 import explorer
-from explorer.languages.grammar.notations.lark import COMMON
+from explorer.languages.grammar.notations.library import LIBRARIES
+from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from tests.evidence import few
 
 LARK = {
@@ -37,6 +38,17 @@ LARK = {
     "empty bodies": (
         'start: "a" b c d* "a"\nb:\nc:\n\n// a comment\n?d: "d" | "b" |\ne:\n%ignore "c"\n',
         "abcdef",
+    ),
+    "templates": (
+        'start: "[" _sep{A, ","} "]" | _sep{_pair{b}, ";"}\n_sep{x, by}: x (by x)*\n'
+        '_pair{y}: y y | "(" _pair{y} ")"\nA.2: "a"+\nb.-1: "b" -> one\n%ignore " "\n',
+        "[a,];b( )",
+    ),
+    "changed": (
+        '%import common (INT, WS_INLINE)\n%import common.CNAME -> NAME\n%import unicode.WS\n'
+        '%override INT: "1".."2"\nstart: INT x | NAME\nx: "-"\n%extend x: "+" | x "*"\n'
+        "%ignore WS\n",
+        "12-+* \u00a0a",
     ),
     "empty first lines": ('start: items\nitems:\n  | "a"\n  | items ("," | "b")\n', "a,ab,"),
 }  # fmt: skip
@@ -75,20 +87,28 @@ def test_lark_reads_the_same_texts(name: str) -> None:
     assert 10 < sum(found.values()) < len(found)
 
 
-@pytest.mark.parametrize("name", few(COMMON, 8))
-def test_common_terminals_are_those_of_lark(name: str) -> None:
-    theirs = lark.Lark(f"start: {name}\n%import common.{name}\n", parser="lalr", lexer="basic")
-    ours = explorer.regex(COMMON[name])
-    letters = '09aFgZ_.eE+-"\\ \t\r\n#/*'
-    for length in range(1, 4):
-        for each in itertools.product(letters, repeat=length):
-            word = "".join(each)
-            try:
-                theirs.parse(word)
-                read = True
-            except lark.exceptions.LarkError:
-                read = False
-            assert ours.accepts(word) == read, word
+LIBRARY = [(library, name) for library, names in LIBRARIES.items() for name in names]
+
+
+@pytest.mark.parametrize(("library", "name"), few(LIBRARY, 12))
+def test_terminals_of_libraries_are_those_of_lark(library: str, name: str) -> None:
+    text = f"start: {name}\n%import {library}.{name}\n"
+    theirs = lark.Lark(text, parser="lalr", lexer="basic")
+    ours = explorer.grammar(text, "lark")
+    letters = "0129aFgJoXib_.eE+-\"'\\ \t\r\n#/*?|\u00a0"
+    chance = random.Random(3)
+    words = {"".join(each) for n in range(1, 3) for each in itertools.product(letters, repeat=n)}
+    while len(words) < 3000:
+        quotes = chance.choice(["", "", "'", '"', "'" * 3, '"' * 3])
+        middle = "".join(chance.choices(letters, k=chance.randint(1, 5)))
+        words.add(chance.choice(["", "", "b", "0", "//"]) + quotes + middle + quotes)
+    for word in sorted(words):
+        try:
+            theirs.parse(word)
+            read = True
+        except lark.exceptions.LarkError:
+            read = False
+        assert ours.accepts(word) == read, word
 
 
 def test_a_comment_in_a_pattern_ends_with_it() -> None:
@@ -100,3 +120,12 @@ def test_a_comment_in_a_pattern_ends_with_it() -> None:
 def test_what_is_ignored_is_not_inside_a_terminal() -> None:
     spaced = explorer.grammar('start: A "b"\nA: "a" "a"\n%ignore " "\n', syntax="lark")
     assert spaced.accepts(" aa b ") and not spaced.accepts("a ab")
+
+
+def test_a_text_begins_with_the_rule_that_is_named() -> None:
+    made = explorer.grammar('a: "x" B\nB: "y"\n%ignore " "', "lark", start="a")
+    assert made.accepts(" x y") and explorer.grammar("b ::= [x]", start="b").accepts("x")
+    assert source_from_dict(source_to_dict(made.source)) == made.source
+    assert "start='a'" in str(made.source)
+    with pytest.raises(explorer.errors.GrammarError, match="no rule 'c'"):
+        explorer.grammar('a: "x"', "lark", start="c")

@@ -48,6 +48,7 @@ _OPTIONS: Final = re.compile(rf"(?:\s|,|{_OPTION.pattern})*")
 class GbnfReader(GrammarReader):
     """A grammar in GBNF that is being read."""
 
+    start = "root"
     sign = "::="
     strays = MappingProxyType(
         {

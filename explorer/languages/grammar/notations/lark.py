@@ -4,10 +4,11 @@
 parentheses; ``"text"``, ``"text"i``, ``/pattern/`` with the flags ``i m s x``, ``"a".."z"``, names,
 ``( )``, ``[ ]`` for optional pieces, ``* + ?``, ``~ n``, ``~ n..m``, ``{n}``, ``{n,}``,
 ``{,m}``, ``{n,m}``, ``-> alias``, ``%import common.NAME``, ``%import common (A, B)``,
-``-> OTHER``, ``%ignore``, ``Regex("pattern")``; ``//`` and ``#`` begin a comment. The marks ``?``,
-``!`` and ``_`` of names, and ``rule[capture]`` and ``rule[capture="name"]``, shape trees and change
-no language; an empty ``%llguidance {}`` changes nothing. The rule ``start`` is the grammar. (Lark's
-grammar reference; llguidance, ``docs/syntax.md``.) The additions of llguidance are read too:
+``-> OTHER``, ``%ignore``, ``%override``, ``%extend``, ``%declare``, ``Regex("pattern")``, templates
+(`templates`); ``//`` and ``#`` begin a comment. The marks ``?``, ``!`` and ``_`` of names,
+priorities such as ``NAME.2``, and ``rule[capture]`` and ``rule[capture="name"]`` shape trees and
+change no language; an empty ``%llguidance {}`` changes nothing. The rule ``start`` is the grammar.
+(Lark's grammar reference; llguidance, ``docs/syntax.md``.) The additions of llguidance are read:
 ``%json {...}``, ``%regex {...}``, ``<|name|>``, ``<[5-7]>``, ``A & B``, ``~A`` and
 ``rule[stop="x"]``, ``[suffix="x"]`` and ``[lazy]``
 (`explorer.languages.grammar.notations.inner`).
@@ -15,8 +16,7 @@ grammar reference; llguidance, ``docs/syntax.md``.) The additions of llguidance 
 Ignored text may stand at the beginning and after every terminal of a rule, not inside a terminal. A
 text belongs to the language if it can be cut into terminals in any way, as with Lark's Earley
 parser and its lexer ``dynamic_complete``: nothing is decided by the longest match. Refused by name
-are priorities (which choose between trees), templates, ``%declare``, ``%extend`` and ``%override``,
-llguidance's ``%lark``, and its limits and temperatures.
+are imports of other files, llguidance's ``%lark``, and its limits and temperatures.
 """
 
 from __future__ import annotations
@@ -56,50 +56,15 @@ from explorer.languages.grammar.notations.inner import (
     token_source,
     written_out,
 )
+from explorer.languages.grammar.notations.library import LIBRARIES
 from explorer.languages.grammar.notations.reading import (
     LOOKS_LIKE,
     GrammarReader,
     WrittenRule,
     letters_of,
 )
+from explorer.languages.grammar.notations.templates import Template, Templates
 from explorer.languages.phases.free import ended_early
-
-_INT: Final = "[0-9]+"
-_DECIMAL: Final = rf"(?:{_INT}\.(?:{_INT})?|\.{_INT})"
-_EXPONENT: Final = rf"[eE][+-]?{_INT}"
-_FLOAT: Final = rf"(?:{_INT}{_EXPONENT}|{_DECIMAL}(?:{_EXPONENT})?)"
-_NUMBER: Final = rf"(?:{_FLOAT}|{_INT})"
-
-COMMON: Final = {
-    "DIGIT": "[0-9]",
-    "HEXDIGIT": "[a-fA-F0-9]",
-    "INT": _INT,
-    "SIGNED_INT": f"[+-]?{_INT}",
-    "DECIMAL": _DECIMAL,
-    "FLOAT": _FLOAT,
-    "SIGNED_FLOAT": f"[+-]?{_FLOAT}",
-    "NUMBER": _NUMBER,
-    "SIGNED_NUMBER": f"[+-]?{_NUMBER}",
-    "ESCAPED_STRING": r'"(?:[^"\\\n]|\\[^\n])*"',
-    "LCASE_LETTER": "[a-z]",
-    "UCASE_LETTER": "[A-Z]",
-    "LETTER": "[A-Za-z]",
-    "WORD": "[A-Za-z]+",
-    "CNAME": "[_A-Za-z][_A-Za-z0-9]*",
-    "WS_INLINE": r"[ \t]+",
-    "WS": r"[ \t\f\r\n]+",
-    "CR": r"\r",
-    "LF": r"\n",
-    "NEWLINE": r"(?:\r?\n)+",
-    "SH_COMMENT": r"#[^\n]*",
-    "CPP_COMMENT": r"//[^\n]*",
-    "C_COMMENT": r"/\*(?:[^*]|\*+[^*/])*\*+/",
-    "SQL_COMMENT": r"--[^\n]*",
-}
-"""The pattern of each terminal of Lark's library ``common`` (Lark, ``grammars/common.lark``).
-
-``ESCAPED_STRING`` ends at its first quote without a backslash before it, as in Lark's lexer.
-"""
 
 AROUND: Final = "%ignore"
 """The name of the rule around ``start`` in a grammar with ``%ignore``."""
@@ -107,18 +72,17 @@ AROUND: Final = "%ignore"
 _FLAGS: Final = "imsx"
 
 _NEXT: Final = re.compile(
-    r"[?!]*\w+[ \t\f]*(?:\.-?\d+|\{[^}\n]*\}|\[[^]\n]*\])?[ \t\f]*:(?!:)"
+    r"[?!]*\w+[ \t\f]*(?:\{[^}\n]*\})?(?:[ \t]*\.[ \t]*-?\d+|\[[^]\n]*\])?[ \t\f]*:(?!:)"
     r"|%(?:ignore|import|declare|extend|override|llguidance)\b"
 )
 """The beginning of a rule or directive."""
 
+_PRIORITY: Final = re.compile(r"[ \t]*\.[ \t]*-?\d+")
 _BRACES: Final = re.compile(r"\{[\d\s,]*\}")
+_PATH: Final = re.compile(r"[.\w]+(?:[ \t]*\([^)\n]*\))?")
 _NO_OPTIONS: Final = re.compile(r"\{\s*\}")
 _REMEDIES: Final = {
     "lark": "Write the rules of the inner grammar beside these.",
-    "declare": "Define the terminal: NAME: /pattern/.",
-    "extend": "Write the whole rule once, under its name.",
-    "override": "Write the rule once, under its name; what is imported can be renamed with ->.",
     "llguidance": "Leave the line out, or its options: they are those of another engine.",
 }
 """The remedies for directives that are not supported."""
@@ -138,8 +102,11 @@ class LarkReader(GrammarReader):
         ignored: What ``%ignore`` names.
         may_ignore: Whether ``%ignore`` may stand in the text.
         in_rule: Whether a rule is read, not a terminal.
+        parameters: Those of the template that is read, if it is one.
+        declared: What ``%declare`` names, with its span.
     """
 
+    start = "start"
     sign = ":"
     blanks = " \t\f"
     comments = ("#", "//")
@@ -157,40 +124,53 @@ class LarkReader(GrammarReader):
         self.ignored: list[Node] = []
         self.may_ignore = "%ignore" in text
         self.in_rule = False
+        self.parameters: tuple[str, ...] | None = None
+        self.declared: dict[str, tuple[int, int]] = {}
+        self.templates = Templates(text, self.wrong)
 
     def rules(self) -> list[WrittenRule]:
         """All rules and terminals, in the order of the text."""
-        imported: list[WrittenRule] = []
         read: list[WrittenRule] = []
         self.skip_lines()
         while self.at < len(self.text):
             if self.sees("%"):
-                self._statement(imported)
-            else:
-                name, start, end, ending = self._head()
-                is_rule = not name.lstrip("_").isupper()
-                self.in_rule = is_rule and ending is None
-                body = self.alternatives()
-                if self.sees(":"):
-                    raise self.within_body(name)
-                self._line_ends()
-                if ending is not None:
-                    self.in_rule = True
-                    stop = ending.stop
-                    body = body if stop is None else Concat(body.start, stop.end, (body, stop))
-                    body = self._then_skipped(ended_early(body))
-                read.append(WrittenRule(name, start, end, body, "rule" if is_rule else "terminal"))
+                self._statement(read)
+            elif (rule := self._rule()) is not None:
+                read.append(rule)
             self.skip_lines()
-        read = [*imported, *read]
+        imported = [rule for rule in read if rule.what == "import"]
+        read = self.templates.instances(
+            [*imported, *(rule for rule in read if rule.what != "import")]
+        )
         if self.may_ignore:  # It may stand at the end, so its places are filled now.
             skipped = self._skipped() if self.ignored else None
             read = [replace(rule, body=_filled(rule.body, skipped)) for rule in read]
         read = written_out(read, self.wrong)
-        first = next((rule for rule in read if rule.name == "start"), None)
+        first = next((rule for rule in read if rule.name == self.start), None)
         if self.ignored and first is not None:
-            body = Concat(0, 0, (self._skipped(), Call(first.start, first.end, "start")))
+            body = Concat(0, 0, (self._skipped(), Call(first.start, first.end, self.start)))
             read.append(WrittenRule(AROUND, first.start, first.end, body))
         return read
+
+    def _rule(self) -> WrittenRule | None:
+        """Read a rule, a terminal or a template; ``None`` for a template."""
+        name, start, end, ending = self._head()
+        parameters = self.parameters
+        is_rule = not name.lstrip("_").isupper()
+        self.in_rule = is_rule and ending is None
+        body = self.alternatives()
+        if self.sees(":"):
+            raise self.within_body(name)
+        self._line_ends()
+        if ending is not None:
+            self.in_rule = True
+            stop = ending.stop
+            body = body if stop is None else Concat(body.start, stop.end, (body, stop))
+            body = self._then_skipped(ended_early(body))
+        if parameters is not None:
+            self.templates.defined[name] = Template(name, start, end, parameters, body)
+            return None
+        return WrittenRule(name, start, end, body, "rule" if is_rule else "terminal")
 
     def _head(self) -> tuple[str, int, int, EarlyEnd | None]:
         """The name of a rule, its span, and its early end if it has one; the body comes next."""
@@ -203,13 +183,9 @@ class LarkReader(GrammarReader):
             raise self.wrong(
                 f"{self.text[self.at]!r} begins no rule", "Write name: body on a new line."
             )
-        if self.sees("."):
-            raise self.wrong(
-                "Priorities are not followed: a text is in the language or is not",
-                "Leave the number out, and the dot.",
-            )
-        if self.sees("{"):
-            raise self._template()
+        self.parameters = self._parameters() if self.sees("{") else None
+        if priority := _PRIORITY.match(self.text, self.at):
+            self.at = priority.end()
         self.skip()
         ending = self._attributes(name)
         if not self.sees(":") or self.sees("::="):
@@ -294,7 +270,7 @@ class LarkReader(GrammarReader):
                 "A rule ends with its line; a line that begins with | goes on with it."
             )
 
-    def _statement(self, imported: list[WrittenRule]) -> None:
+    def _statement(self, read: list[WrittenRule]) -> None:
         begin = self.at
         self.at += 1
         name = self.word()
@@ -306,12 +282,39 @@ class LarkReader(GrammarReader):
                 remedy = "Write what is skipped: %ignore /[ \\t]+/."
                 raise self.wrong("Nothing stands behind %ignore", remedy, begin, self.at)
         elif name == "import":
-            imported += self._imported(begin)
+            read += self._imported(begin)
+        elif name in ("override", "extend"):
+            self._changed(name, read)
+        elif name == "declare":
+            self._declared()
         elif name == "llguidance" and (empty := _NO_OPTIONS.match(self.text, self.at)):
             self.at = empty.end()
         else:
-            raise self._not_followed(name, begin, "import", "ignore")
+            raise self._not_followed(name, begin, "import", "ignore", "declare")
         self._line_ends()
+
+    def _changed(self, how: str, read: list[WrittenRule]) -> None:
+        """Read the rule after ``%override`` or ``%extend``, and change the one of its name."""
+        rule = self._rule()
+        if rule is None:
+            raise self.wrong(f"%{how} is not followed by a rule", "Write the template once.")
+        place = next((k for k, each in enumerate(read) if each.name == rule.name), None)
+        if place is None:
+            raise self.wrong(
+                f"%{how} needs a {rule.what} {rule.name!r} before it",
+                f"Leave %{how} out, or define or import {rule.name} first.", rule.start, rule.end,
+            )  # fmt: skip
+        body = rule.body
+        if how == "extend":
+            body = Branch(rule.start, body.end, (read[place].body, body))
+        read[place] = replace(rule, body=body)
+
+    def _declared(self) -> None:
+        """Read the names after ``%declare``."""
+        while not self.at >= len(self.text) and self.text[self.at] in self.letters:
+            name, start, end = self._name()
+            self.declared[name] = start, end
+            self.skip()
 
     def _not_followed(self, name: str, begin: int, *known: str) -> GrammarError:
         """The error for an unknown directive."""
@@ -321,14 +324,52 @@ class LarkReader(GrammarReader):
         remedy = _REMEDIES.get(name, f"Did you mean %{close[0]}?" if close else usual)
         return self.wrong(f"%{name} is not followed", remedy, begin, end)
 
-    def _template(self) -> GrammarError:
-        return self.wrong("Templates are not followed", "Write the rule out for each use.")
+    def _parameters(self) -> tuple[str, ...]:
+        """Read the names in braces after the name of a template."""
+        begin = self.at
+        self.at += 1
+        names: list[str] = []
+        self.skip()
+        while not self.takes("}"):
+            name = self.word()
+            self.skip()
+            if not name or not (self.takes(",") or self.sees("}")):
+                raise self.wrong(
+                    "The parameters of the template do not end", "Write list{item}: body.", begin
+                )
+            names.append(name)
+            self.skip()
+        return tuple(names)
+
+    def _use(self, name: str, start: int) -> Node:
+        """Read the arguments of a template in a body."""
+        self.at += 1
+        self.depth += 1
+        given: list[Node] = []
+        self.skip()
+        while not self.takes("}"):
+            value = self.atom()
+            self.skip()
+            if value is None or not (self.takes(",") or self.sees("}")):
+                raise self.wrong(
+                    "The arguments of the template do not end",
+                    'Close them with }: list{NAME, ","}.', start,
+                )  # fmt: skip
+            given.append(value)
+            self.skip()
+        self.depth -= 1
+        return self.templates.used(name, tuple(given), start, self.at)
 
     def _imported(self, begin: int) -> list[WrittenRule]:
-        if not self.takes("common"):
+        """Read what ``%import`` names; the terminals."""
+        library = "" if self.sees(".") else self.word()
+        known = LIBRARIES.get(library)
+        if known is None:
+            written = _PATH.match(self.text, self.at - len(library))
             raise self.wrong(
-                "Only the library common can be imported",
-                "Write out what the other library defines.", begin,
+                f"Only the libraries {', '.join(LIBRARIES)} can be imported",
+                "Write the rules of the other file beside these.", begin,
+                written.end() if written else None,
             )  # fmt: skip
         names: list[tuple[str, int, int]] = []
         if self.takes("."):
@@ -336,7 +377,9 @@ class LarkReader(GrammarReader):
         else:
             self.skip()
             if not self.takes("("):
-                raise self.wrong("A name is missing after common", "Write %import common.WS.")
+                raise self.wrong(
+                    f"A name is missing after {library}", f"Write %import {library}.WS."
+                )
             self.depth += 1
             self.skip()
             while not self.takes(")"):
@@ -347,12 +390,13 @@ class LarkReader(GrammarReader):
             self.depth -= 1
         read: list[WrittenRule] = []
         for name, start, end in names:
-            if name not in COMMON:
+            if name not in known:
+                what = "terminal" if name.lstrip("_").isupper() else "rule"
                 raise self.wrong(
-                    f"The library common has no terminal {name!r}",
-                    f"Use one of {', '.join(COMMON)}.", start, end,
+                    f"Of the library {library} no {what} {name!r} can be imported",
+                    f"Use one of {', '.join(known)}, or write the {what} out.", start, end,
                 )  # fmt: skip
-            body = self.pattern(COMMON[name], start, end)
+            body = self.pattern(known[name], start, end)
             read.append(WrittenRule(name, start, end, body, "import"))
         self.skip()
         if len(read) == 1 and self.takes("->"):
@@ -416,7 +460,7 @@ class LarkReader(GrammarReader):
         if char in self.letters and char not in "-0123456789":
             name = self.word()
             if self.sees("{") and not _BRACES.match(self.text, self.at):
-                raise self._template()
+                return self._use(name, start)
             call = self.called(name, start)
             is_rule = isinstance(call, Call) and not name.lstrip("_").isupper()
             return call if is_rule else self._then_skipped(call)

@@ -88,6 +88,9 @@ class GrammarReader(ABC):
     letters: str = NAME_LETTERS
     """The characters of a name."""
 
+    start: str
+    """The rule with which a text begins, unless the user names another one."""
+
     sign: str
     """The sign between the name of a rule and its body."""
 
