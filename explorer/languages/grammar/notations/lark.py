@@ -63,7 +63,7 @@ from explorer.languages.grammar.notations.reading import (
     WrittenRule,
     letters_of,
 )
-from explorer.languages.grammar.notations.templates import Template, Templates
+from explorer.languages.grammar.notations.templates import RuleTemplate, Templates
 from explorer.languages.phases.free import ended_early
 
 AROUND: Final = "%ignore"
@@ -168,7 +168,7 @@ class LarkReader(GrammarReader):
             body = body if stop is None else Concat(body.start, stop.end, (body, stop))
             body = self._then_skipped(ended_early(body))
         if parameters is not None:
-            self.templates.defined[name] = Template(name, start, end, parameters, body)
+            self.templates.defined[name] = RuleTemplate(name, start, end, parameters, body)
             return None
         return WrittenRule(name, start, end, body, "rule" if is_rule else "terminal")
 

@@ -19,7 +19,7 @@ MOST_USES: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
+class RuleTemplate:
     """A rule with parameters."""
 
     name: str
@@ -41,7 +41,7 @@ class Templates:
         self._text = text
         self._wrong = wrong
         self._uses: dict[str, tuple[str, tuple[Node, ...], Call]] = {}
-        self.defined: dict[str, Template] = {}
+        self.defined: dict[str, RuleTemplate] = {}
 
     def used(self, name: str, arguments: tuple[Node, ...], start: int, end: int) -> Call:
         """The call of a template with some arguments."""
