@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from explorer.alphabet import LETTER, NUM_BYTES
 from explorer.automata.program import Bool, Int32, Program
+from explorer.jit import jit
 
 NO_ARC: Final = -1
 UNKNOWN: Final = -2
@@ -443,3 +444,58 @@ def whole_table(machine: ByteMachine | None) -> Dfa | None:
         machine: A machine over bytes; ``None`` where every text is allowed.
     """
     return None if machine is None else machine.closed
+
+
+class _OneWord(NamedTuple):
+    """The trie of one word."""
+
+    byte: UInt8
+    depth: Int32
+    skip: Int32
+    word: Int32
+    first_id: Int32
+    max_depth: int
+
+
+def _trie_of(word: UInt8) -> _OneWord:
+    depth = np.arange(1, len(word) + 1, dtype=np.int32)
+    ends = np.where(depth == len(word), 0, NO_ARC).astype(np.int32)
+    return _OneWord(
+        word, depth, np.full_like(depth, len(word)), ends, np.zeros(1, np.int32), len(word)
+    )
+
+
+@jit
+def _run(table: Int32, symbol_class: Int32, data: UInt8, out: Int32, begin: int) -> int:
+    """Write the states after some bytes; return the index of the first byte without a known row."""
+    for k in range(begin, data.shape[0]):
+        state = out[k]
+        if state >= 0:
+            state = table[state, symbol_class[data[k]]] if state < table.shape[0] else UNKNOWN
+            if state == UNKNOWN:
+                return k
+        out[k + 1] = state
+    return data.shape[0]
+
+
+def run(machine: ByteMachine, state: int, data: bytes) -> Int32:
+    """The byte states along some bytes.
+
+    Args:
+        state: The state to begin in; from `NO_ARC` every state is `NO_ARC`.
+        data: The bytes to read.
+
+    Returns:
+        int32[len(data) + 1], the first being ``state``; `NO_ARC` from the first failure on.
+
+    Example:
+        >>> from explorer.languages.constraint import regex
+        >>> run(regex("ab").dfa, 0, b"ax").tolist()
+        [0, 1, -1]
+    """
+    out = np.empty(len(data) + 1, np.int32)
+    out[0] = state
+    symbols, at = np.frombuffer(data, np.uint8), 0
+    while (at := _run(machine.table, machine.symbol_class, symbols, out, at)) < len(data):
+        machine.visit(_trie_of(symbols[at:]), int(out[at]))
+    return out

@@ -11,9 +11,9 @@ import numpy as np
 
 import explorer
 from explorer.analysis.explaining.explanation import Explanation, explain
+from explorer.automata.machine import run
 from explorer.automata.words import shortest_word
 from explorer.errors import EmptyConstraint, IncompatibleVocabulary
-from explorer.tokens.walks.failing import run
 from tests.analysis.oracle import ReasonOracle
 from tests.patterns import ALPHABET
 from tests.tokens.oracle import language

@@ -22,13 +22,12 @@ from explorer.analysis.characters.view import ROOM, Characters
 from explorer.analysis.explaining.explanation import Explanation, History, explain, explain_text
 from explorer.analysis.session import Session
 from explorer.analysis.verdict.background import SortedTokens, common_length
-from explorer.automata.machine import Dfa, Int32
+from explorer.automata.machine import Dfa, Int32, run
 from explorer.automata.tree.charset import char_set
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import regex
 from explorer.languages.regex.source import reading
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.walks.failing import run
 from explorer.tokens.walks.trie import trie_of
 from explorer.tokens.words import DEAD, FREE
 from explorer.vocabulary import Vocabulary

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import explorer
-from explorer.automata.machine import NO_ARC, Dfa
+from explorer.automata.machine import NO_ARC, Dfa, run
 from explorer.budget import Meter
 from explorer.memo import Kept
 from explorer.tokens.closed_form.assemble import (
@@ -22,7 +22,7 @@ from explorer.tokens.closed_form.assemble import (
 from explorer.tokens.filtered.table import MOST_STATES, visited_whole
 from explorer.tokens.machine import TokenTable
 from explorer.tokens.token_dfa import TokenDFA, class_words, packed_bytes
-from explorer.tokens.walks.failing import READ, fail_words, run
+from explorer.tokens.walks.failing import READ, fail_words
 from explorer.tokens.walks.rows import compose_rows
 from explorer.tokens.walks.trie import trie_of
 from explorer.tokens.walks.walk import walk_trie

@@ -29,11 +29,11 @@ from explorer.analysis.verdict.background import Background, background_of
 from explorer.analysis.verdict.verdict import STAGES, Stage, control_at
 from explorer.analysis.wording.words import show_wanted
 from explorer.arguments import whole_number
-from explorer.automata.machine import NO_ARC, Int32
+from explorer.automata.machine import NO_ARC, Int32, run
 from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine, filtered_of
-from explorer.tokens.walks.failing import BEFORE, READ, run
+from explorer.tokens.walks.failing import BEFORE, READ
 from explorer.tokens.words import DEAD, DONE, FREE
 
 MOST_GROUPS: Final = 12

@@ -30,7 +30,7 @@ from typing import Final, Literal
 
 from explorer.alphabet import in_quotes
 from explorer.automata.discovered.discover import discover
-from explorer.automata.machine import NO_ARC, ByteMachine, Dfa, whole_table
+from explorer.automata.machine import NO_ARC, ByteMachine, Dfa, run, whole_table
 from explorer.automata.tree.assertions import without_edge_anchors
 from explorer.automata.tree.build import build
 from explorer.automata.tree.changes import Change, Changeable, NamedSpan
@@ -56,7 +56,6 @@ from explorer.automata.words import shortest_word
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
 from explorer.languages.written.configuration import Configurations, LivePlace, open_rules
-from explorer.tokens.walks.failing import run
 
 MOST_TEXTS: Final = 4
 """The most texts of a choice that are named."""

@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 
 from explorer.analysis.characters.view import Characters
 from explorer.automata.discovered.discovered import apart
-from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Int32, whole_table
+from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Int32, run, whole_table
 from explorer.automata.rules.moves import occurs_nowhere
 from explorer.automata.words import shortest_word
 from explorer.budget import Budget, Meter
@@ -47,7 +47,7 @@ from explorer.errors import BudgetExceeded, ExplorerError
 from explorer.jit import jit
 from explorer.memo import memo
 from explorer.tokens.machine import Filtered, TokenMachine, TokenTable, filtered_of, table_of
-from explorer.tokens.walks.failing import fail_words, run, writable_bytes
+from explorer.tokens.walks.failing import fail_words, writable_bytes
 from explorer.tokens.walks.finishing import Finishing, finishing_of
 from explorer.tokens.walks.spelling import fewest_tokens
 from explorer.tokens.walks.trie import Trie, after_token, single_bytes, trie_of, word_of, written

@@ -33,14 +33,13 @@ from explorer.alphabet import (
 )
 from explorer.analysis.characters.view import Characters
 from explorer.analysis.verdict.background import Background
-from explorer.automata.machine import NO_ARC, ByteMachine
+from explorer.automata.machine import NO_ARC, ByteMachine, run
 from explorer.automata.token_marks import ANY_ID, control_tokens_from
 from explorer.automata.tree.charset import CharSet
 from explorer.automata.words import shortest_word
 from explorer.errors import BudgetExceeded
 from explorer.tokens.control import in_own_letters
 from explorer.tokens.machine import Refusal, filtered_of
-from explorer.tokens.walks.failing import run
 from explorer.tokens.walks.spelling import longest_spelled
 from explorer.tokens.walks.trie import after_token, token_end, written
 from explorer.tokens.words import DEAD, DONE, FREE

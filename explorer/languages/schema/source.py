@@ -79,9 +79,6 @@ from explorer.languages.types.schema import is_type, type_name
 if TYPE_CHECKING:
     from explorer.languages.schema.diagnosis.reasons import Reason, ReasonSearch
 
-LIMITS_OF_REASONS: Final = Budget(states=100_000, seconds=3)
-"""The budget of the machine of a schema without one of its keywords."""
-
 LIMITS_OF_CONFLICTS: Final = Budget(states=100_000, seconds=10)
 """The budget of the search for keywords that exclude each other."""
 
@@ -152,7 +149,7 @@ class JsonSchema(Source):
 
     def lower(self) -> Node:
         """One machine for the whole schema, or the rules of a schema that needs a stack."""
-        if not self._may_remember:
+        if not self.may_remember:
             return self._node("refused")
         from explorer.languages.schema.once.machine import MARKS, ItemsOnce
 
@@ -180,7 +177,7 @@ class JsonSchema(Source):
         return Rules(0, len(self.schema), WHOLE, rules, finite_form, locate=self.locate)
 
     @property
-    def _may_remember(self) -> bool:
+    def may_remember(self) -> bool:
         """Whether the schema speaks of unique items, and they are not ignored."""
         texts = self.schema, *(text for _, text in self.remotes)
         return self.options.strict and any(map(_UNIQUE.search, texts))
@@ -201,7 +198,7 @@ class JsonSchema(Source):
     @property
     def late_tree(self) -> Written:
         """The syntax tree; if the schema `may_wait`, it is built when a text reaches it."""
-        if self._may_remember or self.on_stack or not self.may_wait:
+        if self.may_remember or self.on_stack or not self.may_wait:
             return self.tree
         body = structs.replace(cast("Deferred", self.tree.body), is_late=True)
         return replace(self.tree, body=body)
@@ -333,7 +330,7 @@ class JsonSchema(Source):
 
     def _remembers(self) -> tuple[str, ...]:
         """One sentence on the arrays whose items are remembered."""
-        if not (self._may_remember and self._noted and self._noted[0].remembered):
+        if not (self.may_remember and self._noted and self._noted[0].remembered):
             return ()
         from explorer.languages.schema.once.machine import MOST_SEARCHED
 
@@ -663,12 +660,16 @@ def search_of(source: JsonSchema) -> ReasonSearch:
     """The search for reasons of a source, with the machines that it has made."""
     from explorer.languages.schema.diagnosis.deciding import Deciding
     from explorer.languages.schema.diagnosis.reasons import ReasonSearch
+    from explorer.languages.schema.diagnosis.variants import LIMITS, Variants
 
-    def machine_of(schema: Schema, options: SchemaOptions) -> ByteMachine:
-        return discover(source.with_parsed(schema, options).late_tree, LIMITS_OF_REASONS)
+    def alone(schema: Schema, options: SchemaOptions) -> ByteMachine:
+        return discover(source.with_parsed(schema, options).late_tree, LIMITS)
 
-    root = root_of(source.parsed, source.remote_schemas)
-    search = Deciding(source.parsed, root, source.options, machine_of, on_stack=source.on_stack)
+    remotes = source.remote_schemas
+    may_share = not (source.on_stack or source.may_remember)
+    variants = Variants(source.parsed, remotes, may_share, alone)
+    root = root_of(source.parsed, remotes)
+    search = Deciding(source.parsed, root, source.options, variants, on_stack=source.on_stack)
     return ReasonSearch(search, source.options, _any_json)
 
 

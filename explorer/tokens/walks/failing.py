@@ -14,9 +14,8 @@ from typing import Final
 import numpy as np
 
 from explorer.alphabet import NUM_BYTES
-from explorer.automata.machine import NO_ARC, UNKNOWN, Bool, ByteMachine, Int32
-from explorer.jit import jit
-from explorer.tokens.walks.trie import Trie, UInt8, single_bytes
+from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Int32, run
+from explorer.tokens.walks.trie import Trie, single_bytes
 from explorer.tokens.walks.walk import walk_trie, within_first_character, words_before
 
 READ: Final = -1
@@ -30,43 +29,6 @@ MOST_PLACES: Final = 200_000
 
 Where tokens begin one another, as ``a`` does ``aa``, a text of n bytes has n² of them.
 """
-
-
-@jit
-def _run(table: Int32, symbol_class: Int32, data: UInt8, out: Int32, begin: int) -> int:
-    """Write the states after some bytes; return the index of the first byte without a known row."""
-    for k in range(begin, data.shape[0]):
-        state = out[k]
-        if state >= 0:
-            state = table[state, symbol_class[data[k]]] if state < table.shape[0] else UNKNOWN
-            if state == UNKNOWN:
-                return k
-        out[k + 1] = state
-    return data.shape[0]
-
-
-def run(machine: ByteMachine, state: int, data: bytes) -> Int32:
-    """The byte states along some bytes.
-
-    Args:
-        state: The state to begin in; from `NO_ARC` every state is `NO_ARC`.
-        data: The bytes to read.
-
-    Returns:
-        int32[len(data) + 1], the first being ``state``; `NO_ARC` from the first failure on.
-
-    Example:
-        >>> from explorer.languages.constraint import regex
-        >>> run(regex("ab").dfa, 0, b"ax").tolist()
-        [0, 1, -1]
-    """
-    out = np.empty(len(data) + 1, np.int32)
-    out[0] = state
-    symbols, at = np.frombuffer(data, np.uint8), 0
-    while (at := _run(machine.table, machine.symbol_class, symbols, out, at)) < len(data):
-        out[at + 1] = machine.step(int(out[at]), data[at])
-        at += 1
-    return out
 
 
 def fail_words(

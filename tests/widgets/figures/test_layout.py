@@ -10,8 +10,8 @@ from collections.abc import Iterable
 import pytest
 
 import explorer
+from explorer.automata.machine import run
 from explorer.tokens.token_dfa import TokenDFA
-from explorer.tokens.walks.failing import run
 from tests.evidence import few
 from tests.widgets.figures.cases import toy_dfa, toy_vocabulary
 from widgets.figures.drawing.columns import engines

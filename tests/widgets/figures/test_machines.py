@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 import explorer
 from explorer import Vocabulary, regex
 from explorer.analysis.session import Session
+from explorer.automata.machine import run
 from explorer.automata.token_marks import ANY_ID, END
 from explorer.decoding.models.load import load_model
-from explorer.tokens.walks.failing import run
 from explorer.tokens.words import DONE
 from tests.evidence import examples
 from tests.widgets.figures.cases import toy_dfa, toy_session, toy_vocabulary

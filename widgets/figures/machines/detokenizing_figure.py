@@ -20,10 +20,9 @@ from itertools import zip_longest
 from typing import Final
 
 from explorer.alphabet import readable
-from explorer.automata.machine import NO_ARC
+from explorer.automata.machine import NO_ARC, run
 from explorer.decoding.trace.trace import Trace
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.walks.failing import run
 from explorer.vocabulary import Vocabulary
 from widgets.figures.drawing.labels import byte_text, prefix_label, shorten, token_text
 from widgets.figures.machines.arcs import arcs_of, node_of

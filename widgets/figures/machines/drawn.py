@@ -17,11 +17,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from explorer.automata.machine import whole_table
+from explorer.automata.machine import run, whole_table
 from explorer.decoding.trace.trace import Trace
 from explorer.memo import memo
 from explorer.tokens.machine import TokenMachine, table_of
-from explorer.tokens.walks.failing import run
 from widgets.figures.drawing.columns import Places, place
 from widgets.figures.drawing.geometry import Layout
 from widgets.figures.drawing.layout import lay_out_figures

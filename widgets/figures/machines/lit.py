@@ -20,11 +20,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final, Literal
 
-from explorer.automata.machine import NO_ARC, ByteMachine
+from explorer.automata.machine import NO_ARC, ByteMachine, run
 from explorer.automata.token_marks import marks_from
 from explorer.decoding.trace.trace import Trace
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.walks.failing import run
 from widgets.figures.drawing.labels import byte_text, token_text
 from widgets.figures.machines.arcs import node_of
 from widgets.figures.machines.character_fsa import Form, character_edges, character_view

@@ -22,11 +22,10 @@ from typing import Final
 import numpy as np
 
 from explorer.automata.interchange.interegular_bridge import Piece, character_pieces
-from explorer.automata.machine import NO_ARC, ByteMachine, whole_table
+from explorer.automata.machine import NO_ARC, ByteMachine, run, whole_table
 from explorer.decoding.trace.trace import Trace
 from explorer.memo import memo
 from explorer.tokens.machine import TokenMachine, table_of
-from explorer.tokens.walks.failing import run
 from widgets.figures.drawing.labels import (
     byte_text,
     character_text,

@@ -18,9 +18,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from time import thread_time
-from typing import Any, Final, NamedTuple, Protocol, cast
+from typing import Any, Final, NamedTuple, cast
 
-from explorer.automata.machine import NO_ARC, ByteMachine
+from explorer.automata.machine import NO_ARC, ByteMachine, run
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded, ExplorerError, UnsupportedSchema
 from explorer.jit import making_code
@@ -37,6 +37,7 @@ from explorer.languages.schema.diagnosis.keywords import (
     with_value,
 )
 from explorer.languages.schema.diagnosis.order import order_of
+from explorer.languages.schema.diagnosis.variants import Variants
 from explorer.languages.schema.options import SchemaOptions
 from explorer.languages.schema.reading.subschemas import (
     Schema,
@@ -133,18 +134,6 @@ class Question(NamedTuple):
         return self.text + self.offer
 
 
-class MachineOf(Protocol):
-    """Makes the machine of a schema that is changed a little."""
-
-    def __call__(self, schema: Schema, options: SchemaOptions) -> ByteMachine:
-        """The machine, discovered as far as it is asked.
-
-        Raises:
-            ExplorerError: There is no such schema, or it is too large.
-        """
-        ...
-
-
 _LIMITS: Final = ("free_depth", "max_depth", "recursion")
 _ANY_ORDER: Final = "property_order", "any"
 FREER: Final[tuple[tuple[str, Any], ...]] = (
@@ -178,7 +167,7 @@ class Deciding:
     Args:
         schema, root: The schema, as data and as the subschema of the whole value.
         options: Its options.
-        machine_of: Makes the machine of a changed schema.
+        variants: Makes the machine of a changed schema.
         on_stack: Whether its values nest without a limit.
     """
 
@@ -187,7 +176,7 @@ class Deciding:
         schema: Schema,
         root: Subschema,
         options: SchemaOptions,
-        machine_of: MachineOf,
+        variants: Variants,
         *,
         on_stack: bool = False,
     ) -> None:
@@ -195,7 +184,7 @@ class Deciding:
         self.schema = schema
         self._root = root
         self._options = options
-        self._machine_of = machine_of
+        self._variants = variants
         self._machines: OrderedDict[
             tuple[frozenset[str] | None, Lifted], tuple[ByteMachine, list[tuple[bytes, int]]] | None
         ] = OrderedDict()
@@ -237,18 +226,17 @@ class Deciding:
         branches = cast("list[Any]", value_at(self.schema, pointer))
         only = with_value(self.schema, pointer, [branches[index]])
         options = dict(self._in_order(Lifted(options=(_ANY_ORDER,)), asked).options)
-        return self.takes(only, asked, **options)
+        return self.takes(only, pointer, asked, **options)
 
-    def takes(self, schema: Schema, asked: Question, **options: Any) -> bool:
-        """Whether another schema takes what is asked; it is made for this question alone."""
+    def takes(self, schema: Schema, pointer: str, asked: Question, **options: Any) -> bool:
+        """Whether a schema with another value at a pointer takes what is asked; it is made for
+        this question alone."""
         try:
-            machine = self._machine_of(schema, freer(self._options, options))
-            state = machine.start
-            for byte in asked.longer:
-                state = machine.step(state, byte) if state != NO_ARC else NO_ARC
+            made = self._variants.machine(schema, freer(self._options, options), [pointer])
+            state = int(run(made, made.start, asked.longer)[-1])
         except ExplorerError:
             return False
-        return state != NO_ARC and (not asked.ends or machine.is_accepting(state))
+        return state != NO_ARC and (not asked.ends or made.is_accepting(state))
 
     def following(self, lifted: Lifted, text: bytes) -> bytes:
         """The bytes that may follow a text; none if it is not taken."""
@@ -276,10 +264,7 @@ class Deciding:
         machine, last = known
         before, state = last[0] if last and text.startswith(last[0][0]) else (b"", machine.start)
         try:
-            for byte in text[len(before) :]:
-                if state == NO_ARC:
-                    break
-                state = machine.step(state, byte)
+            state = int(run(machine, state, text[len(before) :])[-1])
         except UnsupportedSchema:  # A keyword that the text comes to is refused.
             self._machines[key] = None
             return None
@@ -291,7 +276,7 @@ class Deciding:
         try:
             schema = schema_without(self._near, lifted.pointers)
             options = freer(self._options, dict(lifted.options))
-            return self._machine_of(schema, options), []
+            return self._variants.machine(schema, options, lifted.pointers), []
         except BudgetExceeded:
             left = tuple(each for each in lifted.options if each[0] not in _LIMITS)
             if self._on_stack and left != lifted.options:  # A stack has one copy of each value.

@@ -214,7 +214,7 @@ def _whole_number(search: Deciding, lifted: Lifted, asked: Question) -> Schema |
     for pointer in lifted.pointers if len(lifted.pointers) == 1 and not lifted.options else ():
         if pointer.endswith("/type") and value_at(search.schema, pointer) == "integer":
             changed = with_value(search.schema, pointer, "number")
-            return changed if search.takes(changed, asked) else None
+            return changed if search.takes(changed, pointer, asked) else None
     return None
 
 

@@ -251,8 +251,11 @@ def check_well_formed(schema: dict[str, Any], pointer: str, draft: int) -> None:
         )  # fmt: skip
 
 
-def prepared(schema: Schema) -> tuple[Schema, bool]:
+def prepared(schema: Schema, sharing: Sharing | None = None) -> tuple[Schema, bool]:
     """The schema checked, with equal subschemas made the same object.
+
+    Args:
+        sharing: The objects of other schemas, which it shares.
 
     Returns:
         The schema, and whether some subschema may have an address of its own.
@@ -265,7 +268,7 @@ def prepared(schema: Schema) -> tuple[Schema, bool]:
         >>> both["properties"]["a"] is both["properties"]["b"]
         True
     """
-    sharing = _Sharing()
+    sharing = sharing or Sharing()
     try:
         return sharing.of(schema, DEFAULT_DRAFT), sharing.addressed
     except UnsupportedSchema:  # The pointer is worked out only now.
@@ -274,12 +277,12 @@ def prepared(schema: Schema) -> tuple[Schema, bool]:
         raise
 
 
-class _Sharing:
+class Sharing:
     """Copies of subschemas without annotations; equal ones are one object."""
 
     def __init__(self) -> None:
         self.addressed = False
-        self._made: dict[int, Checked] = {}
+        self._made: dict[int, tuple[Schema, Checked]] = {}  # With the schema that has the id.
         self._known: dict[object, Checked] = {}
 
     def of(self, here: Schema, draft: int) -> Schema:
@@ -292,7 +295,7 @@ class _Sharing:
             return here
         made = self._made.get(id(here))
         if made is not None:
-            return made
+            return made[1]
         if "$schema" in here:
             draft = draft_of(here, draft)
         self.addressed = self.addressed or not _ADDRESSES.isdisjoint(here)
@@ -319,8 +322,9 @@ class _Sharing:
         if draft >= 2020 and isinstance(here.get("items"), list):
             check_well_formed(here, "", draft)
         key = id(here) if not _APART.isdisjoint(here) else frozenset(content)
-        made = self._made[id(here)] = self._known.setdefault(key, copy)
-        return made
+        made = here, self._known.setdefault(key, copy)
+        self._made[id(here)] = made
+        return made[1]
 
     def _held(self, keyword: str, value: Any, draft: int) -> tuple[object, object]:
         """The value of a keyword with the shared subschemas in it, and what tells it apart."""

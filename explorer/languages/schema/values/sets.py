@@ -30,6 +30,7 @@ from explorer.languages.schema.reading.cases import (
 )
 from explorer.languages.schema.reading.subschemas import (
     Schema,
+    Sharing,
     Subschema,
     is_number,
     prepared,
@@ -154,6 +155,7 @@ class ValueSets:
         self._counted: dict[object, tuple[list[object] | None, bool]] = {}
         self._counting: set[object] = set()
         self._is_guess = False
+        self._sharing = Sharing()
         self._made: dict[object, Schema] = {}
         self._expansion = Expansion(self._made, self._look)
         self._machines: dict[str, Dfa] = {}
@@ -187,10 +189,19 @@ class ValueSets:
         Raises:
             UnsupportedSchema: A keyword is not well formed.
         """
-        few, addressed = prepared(schema)
+        few, addressed = prepared(schema, self._sharing)
         self.meter.check_time("The machine of a schema")
         root = root_of(few, remotes or {}, addressed=addressed)
         return Wanted((root,)), self.place([root])
+
+    def changed(self, root: Wanted, schema: Schema) -> tuple[Wanted, Site]:
+        """The same of a whole schema that differs only where no reference leads.
+
+        Args:
+            root: The set of values of the schema before.
+        """
+        sub = root.held[0].with_schema(prepared(schema, self._sharing)[0])
+        return Wanted((sub,)), self.place([sub])
 
     def place(self, subschemas: Iterable[Subschema]) -> Site:
         """The place at which some subschemas apply."""

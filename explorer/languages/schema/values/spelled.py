@@ -114,7 +114,7 @@ class JsonTexts:
             return None
         late = self._late and self._sets.is_sound(wanted)
         outline = partial(self._of_value, key, wanted, site, depth, level)
-        self._nodes[key] = _drawn_by(outline, is_late=late, calls=self._call is not None)
+        self._nodes[key] = drawn_by(outline, is_late=late, calls=self._call is not None)
         return self._nodes[key]
 
     def _of_value(
@@ -129,7 +129,7 @@ class JsonTexts:
             self._draw(drawing, 0, 1, wanted, site, depth, level)
             outline = drawing.outline()
             if not self._late and self._call is None:  # It is minimized before it is copied.
-                whole = _drawn_by(lambda _: outline)
+                whole = drawn_by(lambda _: outline)
                 outline = Outline(dfa_to_nfa(whole.make(meter)), ())
         except (RecursionError, SystemError) as error:
             if not self._late or not is_too_deep(error):
@@ -276,7 +276,7 @@ class JsonTexts:
             drawing.epsilon(self._spaced(drawing, after), 1)
             return drawing.outline()
 
-        return _drawn_by(outline, calls=self._call is not None)
+        return drawn_by(outline, calls=self._call is not None)
 
     def _container(
         self,
@@ -394,7 +394,7 @@ class JsonTexts:
             self._from(drawing, before, place, 1, machine, depth, level)
             return drawing.outline()
 
-        self._nodes[key] = _drawn_by(outline, is_late=True)
+        self._nodes[key] = drawn_by(outline, is_late=True)
         return self._nodes[key]
 
     def _can_finish(self, machine: Any, place: InContainer, depth: Depth | None) -> bool:
@@ -422,7 +422,7 @@ class JsonTexts:
         return self._spaced(drawing, value)
 
 
-def _drawn_by(
+def drawn_by(
     outline: Callable[[Meter], Outline], *, is_late: bool = False, calls: bool = False
 ) -> Deferred:
     """A node that a function draws."""
