@@ -16,7 +16,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain
 from time import thread_time
 from typing import Any, Final, NamedTuple, cast
 
@@ -25,13 +26,13 @@ from explorer.budget import Meter
 from explorer.errors import BudgetExceeded, ExplorerError, UnsupportedSchema
 from explorer.jit import making_code
 from explorer.languages.schema.diagnosis.keywords import (
+    MISSING,
     REFERENCES,
     REFUSING,
     every_keyword,
     keywords_inside,
     keywords_of,
     may_refuse,
-    schema_met,
     schema_without,
     value_at,
     with_value,
@@ -44,7 +45,7 @@ from explorer.languages.schema.reading.subschemas import (
     Subschema,
     every_part,
 )
-from explorer.languages.schema.reading.text import Step, spot_of, tokens
+from explorer.languages.schema.reading.text import Step, spot_of, steps_to, tokens
 from explorer.languages.schema.values.places import Site
 from explorer.languages.schema.values.sets import ValueSets
 
@@ -54,8 +55,6 @@ MOST_MACHINES: Final = 200
 """The most machines that are kept for the next questions about one schema."""
 MOST_NAMED: Final = 3
 """The most keywords that are named where each of them decides alone."""
-LARGE: Final = 60
-"""The number of subschemas from which a search looks at those first that the text comes to."""
 MOST_TRIED: Final = 16
 """The most keywords of a place that are tried one by one although all together do not decide."""
 DEEPEST: Final = 8
@@ -89,6 +88,8 @@ _ABOUT: Final = {
     ),
 }  # fmt: skip
 """The type of the values that a keyword is about, if it is about one alone."""
+_OF_OTHERS: Final = frozenset(("additionalProperties", "unevaluatedProperties"))
+"""The keywords about members that are not listed, which no order of members allows."""
 _KINDS: Final = {
     b'"': ("string",), b"[": ("array",), b"{": ("object",), b"": ("string", "number", "array"),
     **{bytes((byte,)): ("number",) for byte in b"-0123456789"},
@@ -185,16 +186,16 @@ class Deciding:
         self._root = root
         self._options = options
         self._variants = variants
-        self._machines: OrderedDict[
-            tuple[frozenset[str] | None, Lifted], tuple[ByteMachine, list[tuple[bytes, int]]] | None
-        ] = OrderedDict()
-        self._names: frozenset[str] | None = None
-        self._is_near_slow = False
+        self._machines: OrderedDict[Lifted, tuple[ByteMachine, list[tuple[bytes, int]]] | None] = (
+            OrderedDict()
+        )
+        self._told: dict[tuple[Lifted, Question], bool] = {}
         self._since = _clock()
 
     def begin(self) -> None:
         """Give the next answer its own time."""
         self._since = _clock()
+        self._told.clear()
 
     # The texts that a changed schema takes.
 
@@ -204,11 +205,11 @@ class Deciding:
         Raises:
             BudgetExceeded: The time of the answer is up.
         """
-        here = self.after(self._in_order(lifted, asked), asked.longer)
-        if here is None:
-            return False
-        machine, state = here
-        return state != NO_ARC and (not asked.ends or machine.is_accepting(state))
+        key = lifted, asked
+        if key not in self._told:
+            here = self.after(self._in_order(lifted, asked), asked.longer)
+            self._told[key] = here is not None and _takes(*here, asked)
+        return self._told[key]
 
     def _in_order(self, lifted: Lifted, asked: Question) -> Lifted:
         """The same, where any order of members is only that of what is asked."""
@@ -236,7 +237,7 @@ class Deciding:
             state = int(run(made, made.start, asked.longer)[-1])
         except ExplorerError:
             return False
-        return state != NO_ARC and (not asked.ends or made.is_accepting(state))
+        return _takes(made, state, asked)
 
     def following(self, lifted: Lifted, text: bytes) -> bytes:
         """The bytes that may follow a text; none if it is not taken."""
@@ -252,13 +253,12 @@ class Deciding:
             # A stack is made at once, but this is discovered as far as the text goes.
             limits = tuple(zip(_LIMITS, (deepest, deepest, "unroll"), strict=True))
             lifted = lifted.also(Lifted(options=limits))
-        key = self._names, lifted
-        if key not in self._machines:
-            self._machines[key] = self._made(lifted)
+        if lifted not in self._machines:
+            self._machines[lifted] = self._made(lifted)
             if len(self._machines) > MOST_MACHINES:
                 self._machines.popitem(last=False)
-        self._machines.move_to_end(key)
-        known = self._machines[key]
+        self._machines.move_to_end(lifted)
+        known = self._machines[lifted]
         if known is None:
             return None
         machine, last = known
@@ -266,7 +266,7 @@ class Deciding:
         try:
             state = int(run(machine, state, text[len(before) :])[-1])
         except UnsupportedSchema:  # A keyword that the text comes to is refused.
-            self._machines[key] = None
+            self._machines[lifted] = None
             return None
         if state != NO_ARC:
             last[:] = [(text, state)]
@@ -274,7 +274,7 @@ class Deciding:
 
     def _made(self, lifted: Lifted) -> tuple[ByteMachine, list[tuple[bytes, int]]] | None:
         try:
-            schema = schema_without(self._near, lifted.pointers)
+            schema = schema_without(self.schema, lifted.pointers)
             options = freer(self._options, dict(lifted.options))
             return self._variants.machine(schema, options, lifted.pointers), []
         except BudgetExceeded:
@@ -287,13 +287,6 @@ class Deciding:
             return None
         except ExplorerError:
             return None
-
-    @property
-    def _near(self) -> Schema:
-        """The schema; while a large one is searched, without what the text does not come to."""
-        if self._names is None:
-            return self.schema
-        return cast("Schema", schema_met(self.schema, self._names))
 
     # Candidates.
 
@@ -330,8 +323,18 @@ class Deciding:
             if spot.outline is not None and spot.outline[:1] == b"{" and not spot.value:
                 here.add("object")
             here.update(_KINDS.get(begun, ()))
-        number = spot_of(longer).value or spot_of(asked.text).value
+        begun = spot_of(asked.text)
+        number = spot_of(longer).value or begun.value
         is_whole = number.lstrip(b"-").isdigit()
+
+        def rank(steps: tuple[Step, ...], pointer: str) -> int:
+            """The keywords that decide most often come first."""
+            keyword = pointer.rpartition("/")[2]
+            if keyword == "type":  # A whole number that is too large could begin a fraction.
+                return 2 * (is_whole or len(steps) < deepest or begun.is_finished)
+            return (keyword in MISSING) != (asked.ends or asked.offer[:1] in b"}]")
+
+        deepest = max(map(len, kinds))
         levels: dict[Site, _Level] = {}
         for steps in sorted(kinds, key=len, reverse=True):
             site = self.place(steps)
@@ -340,8 +343,7 @@ class Deciding:
                 about = _ABOUT.get(keyword)
                 if about is None or about in kinds[steps]:
                     (holding if holds else alone).append(pointer)
-            # A whole number that is too large keeps its type, though a fraction could begin alike.
-            alone.sort(key=lambda pointer: is_whole and pointer.endswith("/type"))
+            alone.sort(key=partial(rank, steps))
             levels[site] = list(dict.fromkeys(alone)), list(dict.fromkeys(holding))
         return list(levels.values())
 
@@ -369,35 +371,9 @@ class Deciding:
     def deciding(self, asked: Question) -> list[Lifted]:
         """The parts that decide: each of them is enough, taken away, for a text to go on.
 
-        A large schema is searched without the values that the text does not come to, and what is
-        found there is tested on all of it.
-
         Raises:
             BudgetExceeded: The time is up.
         """
-        if len(self._pointers) >= LARGE and not self._is_near_slow:
-            self._names = _names(asked.longer)
-            try:
-                nearby = [] if self.passes(Lifted(), asked) else self._search(asked)
-            except BudgetExceeded:
-                nearby, self._is_near_slow = [], True
-            finally:
-                self._names = None
-            self.begin()
-            if nearby and all(self._decides(lifted, asked) for lifted in nearby):
-                return nearby
-        return self._search(asked)
-
-    def _decides(self, lifted: Lifted, asked: Question) -> bool:
-        """Whether a set is enough, and no smaller one."""
-        parts = [Lifted((each,)) for each in lifted.pointers]
-        parts += [Lifted(options=(each,)) for each in lifted.options]
-        fewer = [_all(each for each in parts if each != part) for part in parts]
-        return self.passes(lifted, asked) and not (
-            len(parts) > 1 and any(self.passes(less, asked) for less in fewer)
-        )
-
-    def _search(self, asked: Question) -> list[Lifted]:
         if spot_of(asked.text).outline in (b"[", b"{"):  # What is open here may be too deep.
             for lifted in self._depths(asked):
                 if self.passes(lifted, asked):
@@ -409,8 +385,11 @@ class Deciding:
         levels = self._levels(asked)
         for alone, _ in levels:
             if enough := self._each(alone, asked)[:MOST_NAMED]:
-                about = _ABOUT.get(enough[0].pointers[0].rpartition("/")[2], "object")
-                return enough + (self._order(asked) if about == "object" else [])
+                keyword = enough[0].pointers[0].rpartition("/")[2]
+                is_ordered = _ABOUT.get(keyword, "object") == "object" and (
+                    keyword not in _OF_OTHERS or self._begins_listed(asked)
+                )
+                return enough + (self._order(asked) if is_ordered else [])
         if order := self._order(asked):
             return order
         if _opens(asked):
@@ -427,19 +406,21 @@ class Deciding:
 
     def _each(self, pointers: list[str], asked: Question) -> list[Lifted]:
         """A keyword that is enough, taken away, and others of its name: as in several branches."""
-        plain = [pointer for pointer in pointers if not may_refuse(pointer)]
-        together = len(plain) <= 2 or self.passes(_all(Lifted((each,)) for each in plain), asked)
-        # A reference may lead into a choice, which may refuse what several of its branches take.
-        if not together and (not self._leads_into_choices or len(pointers) > MOST_TRIED):
-            pointers = [pointer for pointer in pointers if may_refuse(pointer)]
         enough: list[str] = []
-        for pointer in pointers:
+        are_tried = True
+        for k, pointer in enumerate(pointers):
+            if k == 1 and not enough:  # Together they show whether one of them may be enough.
+                plain = [Lifted((each,)) for each in pointers[1:] if not may_refuse(each)]
+                are_tried = len(plain) < 2 or self.passes(_all(plain), asked)
+                # A reference may lead into a choice, which may refuse what several branches take.
+                are_tried |= self._leads_into_choices and len(pointers) <= MOST_TRIED
             name, branches = pointer.rpartition("/")[2], "/anyOf/" in pointer
             alike = not enough or any(
                 name == other.rpartition("/")[2] or (branches and "/anyOf/" in other)
                 for other in enough
             )
-            if alike and self.passes(Lifted((pointer,)), asked):
+            is_tried = are_tried or may_refuse(pointer)
+            if alike and is_tried and self.passes(Lifted((pointer,)), asked):
                 enough.append(pointer)
         return [Lifted((pointer,)) for pointer in enough]
 
@@ -467,6 +448,14 @@ class Deciding:
         except BudgetExceeded:
             return []  # What was found before it still decides.
 
+    def _begins_listed(self, asked: Question) -> bool:
+        """Whether the name that is written last begins one that the schema lists."""
+        begun, around = "", ()
+        for token, _, stack in tokens(asked.longer.decode(errors="replace")):
+            if stack and stack[-1].awaits_name and token[0] == '"':
+                begun, around = token[1:].removesuffix('"'), steps_to(stack[:-1])
+        return "\\" in begun or any(name.startswith(begun) for name in self.place(around).names)
+
     def _depths(self, asked: Question) -> Iterator[Lifted]:
         """The limits of depth, each as high as is needed, and none at all."""
         if not self._on_stack:
@@ -477,8 +466,9 @@ class Deciding:
 
     def _together(self, pool: Iterable[list[Lifted]], asked: Question) -> list[Lifted]:
         """A smallest set without which the text goes on; none if that is not found."""
-        singles = [*self._freer(asked)][::-1]
-        for more in pool:
+        freer = [*self._freer(asked)][::-1]
+        singles = [each for each in freer if each.options[0][0] != "escapes"]
+        for more in chain(pool, [freer]):
             singles += [each for each in more if each not in singles]
             if self.passes(_all(singles), asked):
                 break
@@ -557,6 +547,11 @@ class Deciding:
         return lifted
 
 
+def _takes(machine: ByteMachine, state: int, asked: Question) -> bool:
+    """Whether a machine that is in a state after what is asked takes it."""
+    return state != NO_ARC and (not asked.ends or machine.is_accepting(state))
+
+
 def _is_spaced(asked: Question) -> bool:
     """Whether an offer has white space between tokens of JSON."""
     if not any(byte in b" \t\n\r" for byte in asked.offer):
@@ -575,15 +570,6 @@ def _opens(asked: Question) -> bool:
     begun = len(asked.text.decode(errors="replace"))
     text = asked.longer.decode(errors="replace")
     return any(token in "[{" and start >= begun for token, start, _ in tokens(text))
-
-
-def _names(text: bytes) -> frozenset[str]:
-    """The names of members in the beginning of a JSON text."""
-    return frozenset(
-        stack[-1].key
-        for _, _, stack in tokens(text.decode(errors="replace"))
-        if stack and stack[-1].is_object
-    )
 
 
 def _depth(text: bytes) -> int:

@@ -17,6 +17,11 @@ from explorer.languages.schema.reading.subschemas import (
 from explorer.languages.schema.reading.text import pointer_to
 
 CONSTRAINING: Final = WELL_FORMED.keys() | {"const", "exclusiveMinimum", "exclusiveMaximum"}
+MISSING: Final = frozenset(
+    ("required", "dependentRequired", "minProperties", "minLength", "minItems", "minContains",
+     "contains")
+)  # fmt: skip
+"""The keywords that ask for something before the end."""
 REFERENCES: Final = frozenset(("$ref", "$dynamicRef", "$recursiveRef"))
 
 
@@ -142,24 +147,3 @@ def _put(value: Any, steps: list[str], new: object) -> Any:
         return [_put(each, rest, new) if str(k) == step else each for k, each in enumerate(items)]
     members = cast("dict[str, Any]", value)
     return {**members, step: _put(members[step], rest, new)}
-
-
-def schema_met(schema: Any, names: frozenset[str]) -> Any:
-    """A schema in which the properties that no text of these names comes to have any value."""
-    if not isinstance(schema, dict):
-        return schema
-    here = cast("dict[str, Any]", schema)
-    made = dict(here)
-    for path, part in parts_of(here):
-        keyword, *below = path
-        if keyword == "properties":
-            new = schema_met(part, names) if below[0] in names else True
-        else:
-            new = schema_met(part, names)
-        if not below:
-            made[keyword] = new
-        else:
-            if made[keyword] is here[keyword]:
-                made[keyword] = here[keyword].copy()
-            made[keyword][below[0]] = new
-    return made

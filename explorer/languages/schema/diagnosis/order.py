@@ -45,18 +45,19 @@ def order_of(
                 begun = token[1:]
                 alike = (each for each in known(steps_to(stack[:-1])) if each.startswith(begun))
                 names += [begun, *(each for each in alike if each not in (begun, *names))]
-    every = {name for _, names in objects.values() for name in names}
-    before: dict[str, set[str]] = {name: set() for name in every}
+    every = dict.fromkeys(name for _, names in objects.values() for name in names)
+    before: dict[str, dict[str, None]] = {name: {} for name in every}
     for level, names in objects.values():
         if len(set(names)) < len(names):
             return None
         for one, other in pairwise(names):
-            before[other].add(one)
+            before[other][one] = None
         around = [k for k, each in enumerate(stack) if each is level]
         if around:  # The others may still come.
-            others = known(steps_to(stack[: around[0]]))
-            for other in every.intersection(others).difference(names):
-                before[other].add(names[-1])
+            for other in known(steps_to(stack[: around[0]])):
+                if other not in every or other in names:
+                    continue
+                before[other][names[-1]] = None
     try:
         return tuple(TopologicalSorter(before).static_order())
     except CycleError:

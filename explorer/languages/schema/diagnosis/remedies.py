@@ -18,7 +18,12 @@ from typing import Final, NamedTuple, cast
 from explorer.automata.tree.changes import Change
 from explorer.automata.tree.nodes import Loop
 from explorer.languages.schema.diagnosis.deciding import Deciding, Lifted, Question, freer
-from explorer.languages.schema.diagnosis.keywords import schema_without, value_at, with_value
+from explorer.languages.schema.diagnosis.keywords import (
+    MISSING,
+    schema_without,
+    value_at,
+    with_value,
+)
 from explorer.languages.schema.diagnosis.plain_json import names_before, names_in
 from explorer.languages.schema.options import SchemaOptions
 from explorer.languages.schema.reading.subschemas import BY_NAME, Schema
@@ -89,12 +94,6 @@ _OF_KEYWORDS: Final[dict[str, tuple[str, str]]] = {
 }  # fmt: skip
 """The name of the cause and the sentence for each keyword."""
 
-
-MISSING: Final = frozenset(
-    ("required", "dependentRequired", "minProperties", "minLength", "minItems", "minContains",
-     "contains")
-)  # fmt: skip
-"""The keywords that ask for something before the end."""
 
 _OPTIONS: Final = {
     "whitespace": ("white space", "", 'whitespace="flexible" allows it.', "allow white space"),
