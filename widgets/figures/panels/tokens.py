@@ -30,12 +30,11 @@ import numpy as np
 from explorer.alphabet import readable
 from explorer.analysis.session import Session
 from explorer.analysis.verdict.asked import spelled_ids
-from explorer.automata.machine import NO_ARC
+from explorer.automata.machine import NO_ARC, run
 from explorer.decoding.trace.records import Position, Step, measure
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine, filtered_of
-from explorer.tokens.walks.failing import run
 from explorer.tokens.words import DONE, FREE
 from explorer.vocabulary import Vocabulary
 from widgets.figures.drawing.labels import name_without_text, token_text
