@@ -32,7 +32,7 @@ MOST_SHARING: Final = 300
 
 
 class _Shared:
-    """What the machines with some options share.
+    """The values that the machines with some options share.
 
     Args:
         schema, remotes: As for `Variants`.
