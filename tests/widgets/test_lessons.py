@@ -168,6 +168,25 @@ def test_the_scanner_of_the_terminals() -> None:
         scanner_picture(SUMS, "float")
 
 
+def test_schemes_are_rows() -> None:
+    """The rows show the data of the runs."""
+    made = scheme_texts(explorer.load_model("tiny"), "The sum is ", SUMS, max_tokens=6)
+    shown = made.picture()
+    lines = shown.text.splitlines()[1:]
+    assert described(shown) == "; ".join(shown.text.splitlines())
+    pairs = [*made.pairs.values()]
+    runs = [pairs[0].free, *(pair.constrained for pair in pairs)]
+    for line, run in zip(lines, runs, strict=True):
+        bits = [float(bit) for bit in re.findall(r"\[([\d.]+)‿?\]", line)]
+        assert bits == pytest.approx([-p / math.log(2) for p in run.log_probs], abs=0.051)
+        assert line.count("‿") == bridges_of(SUMS, made.lm.vocabulary, run.tokens)
+    assert [line.split(":")[0] for line in lines] == ["the model alone", *made.pairs]
+    for line, pair in zip(lines[1:], pairs, strict=True):
+        told = line.split(": ", 1)[1].split(" | ")
+        marked = [k for k, token in enumerate(told) if "first token that differs" in token]
+        assert marked == ([] if pair.parted is None else [pair.parted])
+
+
 # A question gives nothing away before a guess, and says what a wrong one would mean.
 
 
