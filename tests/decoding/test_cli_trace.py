@@ -71,19 +71,6 @@ def test_text_that_is_cut_off_is_told_by_the_status(
     assert "no constraint" in capsys.readouterr().out
 
 
-def test_the_options_load_no_heavy_library() -> None:
-    import subprocess
-    import sys
-
-    code = (
-        "import argparse, sys; from explorer.cli import trace; "
-        "trace.add_parser(argparse.ArgumentParser().add_subparsers()); "
-        "print('torch' in sys.modules, 'transformers' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "False"]
-
-
 def test_a_lazy_run_writes_the_same_and_is_explained(
     folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,11 +6,8 @@ import json
 import os
 import re
 import unicodedata
-from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import product
 from random import Random
-from typing import ClassVar, Self
 
 import pytest
 import regex as peer_regex
@@ -30,7 +27,6 @@ from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from explorer.languages.stages.forms.normal_forms import Form, joins, normal_form_machines
 from explorer.languages.stages.normalized import ValidUtf8
 from explorer.languages.stages.preprocessed import Preprocessed
-from explorer.languages.stages.stage import TokenStage, register_stage, stage_from_dict
 from explorer.languages.stages.staged import Staged, stages_of, unstaged, with_stages
 from explorer.vocabulary.tokenizer.encoder import TokenizersEncoder
 from tests.evidence import LONG, examples
@@ -275,46 +271,6 @@ def test_the_text_of_a_staged_constraint_is_its_parts(toy: Vocabulary) -> None:
     machine = explorer.compile(named, toy)
     why = explorer.explain(machine, machine.start, 1)
     assert why.stage == "constraint" and "expects" in why.message
-
-
-@dataclass(frozen=True)
-class Sonnet(TokenStage):
-    """A stage without a function that applies it."""
-
-    kind: ClassVar[str] = "sonnet of the tests"
-
-    @property
-    def title(self) -> str:
-        return "sonnet"
-
-    @property
-    def about(self) -> str:
-        return "fourteen lines"
-
-    def fields(self) -> dict[str, object]:
-        return {}
-
-    @classmethod
-    def load(cls, fields: Mapping[str, object]) -> Self:
-        return cls()
-
-    def __str__(self) -> str:
-        return "sonnet()"
-
-
-def test_a_stage_of_a_notebook_is_registered_once(toy: Vocabulary) -> None:
-    register_stage(Sonnet)
-    assert register_stage(Sonnet) is Sonnet
-    constraint = regex("a").through(Sonnet())
-    assert stage_from_dict({"kind": Sonnet.kind}) == Sonnet()
-    with pytest.raises(ConstraintError, match="does not say how"):
-        explorer.compile(constraint, toy)
-
-    class Other(Sonnet):
-        pass
-
-    with pytest.raises(ConstraintError, match="registered already"):
-        register_stage(Other)
 
 
 # Normalizers of texts: one by one where characters join, character by character where not.

@@ -6,13 +6,11 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import resources
-from itertools import pairwise
 from pathlib import Path
 from random import Random
 
 import numpy as np
 import pytest
-import regex as peer_regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
@@ -26,7 +24,6 @@ from explorer.tokens.machine import TokenMachine, filtered_of
 from explorer.vocabulary.canonical.cut_rules import GPT2_WORDS
 from explorer.vocabulary.canonical.marked import Marked
 from explorer.vocabulary.canonical.rules import CanonicalRules, rules_of
-from tests.evidence import examples, few
 from tests.tokens.canonical_oracle import (
     Encode,
     accepts,
@@ -211,20 +208,6 @@ PATTERNS = {
     "qwen": r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
 }
-
-
-@pytest.mark.parametrize("name", few(PATTERNS, 2))
-@settings(max_examples=examples(10))
-@given(text=st.text(st.sampled_from("  \n\r\tabST'rellvsſ12é!/\u0301本ǅ-"), min_size=1, max_size=7))
-def test_a_text_is_cut_in_one_way_the_splitters(name: str, text: str) -> None:
-    marked = Marked.of_pattern(PATTERNS[name], "a splitter")
-    ways: list[list[str]] = []
-    for cuts in range(2 ** (len(text) - 1)):
-        ends = [k + 1 for k in range(len(text) - 1) if cuts >> k & 1]
-        words = [text[a:b] for a, b in pairwise([0, *ends, len(text)])]
-        if marked.accepts(words):
-            ways.append(words)
-    assert ways == [peer_regex.findall(PATTERNS[name], text)]
 
 
 # --- the machine ----------------------------------------------------------------------------------

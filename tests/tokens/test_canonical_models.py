@@ -20,7 +20,6 @@ import explorer
 from explorer import Budget, Vocabulary
 from explorer.errors import BudgetExceeded, IncompatibleVocabulary, UnsupportedTokenizer
 from explorer.tokens.filtered.canonical import canonical_machine
-from explorer.vocabulary.canonical.added_search import AddedSearch, AddedText
 from explorer.vocabulary.canonical.cut_rules import cut_rule
 from explorer.vocabulary.canonical.rules import CanonicalRules, rules_of
 from tests.evidence import few
@@ -110,34 +109,6 @@ def test_a_mark_after_an_added_token_begins_a_text_of_its_own() -> None:
         assert written(vocabulary, path) == text.encode()
         machine = explorer.compile(explorer.literal(text).canonical(), vocabulary)
         assert accepts(machine, path)
-
-
-def test_the_search_agrees_with_the_library_on_random_tokens() -> None:
-    random = Random(5)
-    for _ in range(40):
-        contents = sorted({"".join(random.choices("ab", k=random.randint(1, 4))) for _ in range(4)})
-        added = [random.choice((early, late))(content) for content in contents]
-        made = tokenizer(added, None)
-        encode = by_tokenizers(made)
-        ids = {id_of(made, one.content): one for one in added}
-        search = AddedSearch.of(
-            [AddedText(k, one.content.encode(), not one.normalized) for k, one in ids.items()]
-        )
-        for _ in range(60):
-            text = "".join(random.choices("abc", k=random.randint(1, 9)))
-            right = [k if k in ids else made.id_to_token(k) or "" for k in encode(text)]
-            assert search.read([p if isinstance(p, int) else p.encode() for p in right])
-            # Another way to cut the same text is refused.
-            other: list[bytes | int] = []
-            at = 0
-            while at < len(text):
-                fits = [k for k, one in ids.items() if text.startswith(one.content, at)]
-                token = random.choice(fits) if fits and random.random() < 0.6 else None
-                other.append(text[at].encode() if token is None else token)
-                at += 1 if token is None else len(ids[token].content)
-            same = [p for part in right for p in (part if isinstance(part, str) else [part])]
-            cut = [p.decode() if isinstance(p, bytes) else p for p in other]
-            assert search.read(other) == (cut == same), (text, right, other)
 
 
 def test_flags_that_decide_on_a_token_are_refused_by_name() -> None:

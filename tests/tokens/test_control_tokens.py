@@ -215,29 +215,3 @@ def test_a_session_steps_through_control_tokens() -> None:
     session.back()
     assert session.explain(5).allowed
     assert session.explain(6).stage == "not_text"
-
-
-@pytest.mark.parametrize(
-    ("constraint", "data", "value"),
-    [
-        (token("<a>"), "{a}", "<a>"),
-        (token("<a>") | literal("b"), "{a}", "<a>"),
-        (literal("<a>") | token("<a>") | explorer.json_schema({"type": "integer"}), "12", 12),
-        (explorer.template("x{p}y", p=token("<a>") + regex("a")), "x{a}ay", {"p": "<a>a"}),
-        (explorer.many(token("<a>") + regex("a"), separator=","), "{a}a,{a}a", ["<a>a", "<a>a"]),
-        (explorer.template("{p}", p=token("<a>")) | literal("z"), "{a}", {"p": "<a>"}),
-        ((token("<a>") | literal("b")) & any_tokens(), "{a}", "<a>"),
-    ],
-)
-def test_a_word_with_control_tokens_has_a_value(
-    constraint: Constraint, data: str, value: object
-) -> None:
-    parts = [part.encode() for part in data.split("{a}")]
-    written = SMALL.written([6]).join(parts)
-    assert constraint.accepts(written) and constraint.parse(written) == value
-
-
-def test_a_phase_with_control_tokens_has_the_value_of_its_constraint() -> None:
-    inside = explorer.template("{p}{n}", p=token("<a>"), n=explorer.json_schema({"type": "null"}))
-    (phase,) = explorer.phases(explorer.phase("all", inside)).parse(SMALL.written([6]) + b"null")
-    assert phase.value == {"p": "<a>", "n": None} and phase.text == "<a>null"

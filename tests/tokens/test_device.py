@@ -202,15 +202,6 @@ def test_a_budget_does_not_bind_the_sentinels(
     masks.check()
 
 
-@pytest.mark.parametrize("left", [UNLIMITED, UNLIMITED + 1, 2**62])
-def test_a_large_budget_is_no_budget(machines: list[TokenDFA], left: int) -> None:
-    masks = DeviceMasks(machines)
-    states, which = tensors(every_row(machines), "cpu")
-    logits = torch.zeros(len(states), 20)
-    free = masks.mask_(logits.clone(), states, which)
-    assert torch.equal(masks.mask_(logits.clone(), states, which, states * 0 + left), free)
-
-
 # --- What does not fit -------------------------------------------------------------------------
 
 

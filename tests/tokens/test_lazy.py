@@ -15,7 +15,6 @@ from explorer.errors import BudgetExceeded, EmptyConstraint, IncompatibleVocabul
 from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.walks.finishing import Finishing
 from explorer.tokens.walks.trie import trie_of
-from explorer.tokens.words import DEAD, DONE, FREE
 from tests.automata.discovered.beside import Renumbered
 from tests.evidence import examples
 from tests.patterns import patterns, vocabularies
@@ -223,30 +222,6 @@ def test_a_character_fsa_over_its_budget_is_discovered() -> None:
     sent = pickle.loads(pickle.dumps(lazy))
     assert sent.num_states == lazy.num_states
     assert np.array_equal(sent.mask(sent.num_states - 1), lazy.mask(lazy.num_states - 1))
-
-
-def test_what_is_shown_of_a_discovered_machine_is_its_closed_form() -> None:
-    """States that differ for the machine that is walked are one where a person looks."""
-    vocab = vocabulary(b"ax", b"bx", b"c")
-    lazy = explorer.compile(explorer.regex("(?:ax|bx)c"), vocab, lazy=True)
-    one, other = lazy.step(lazy.start, 0), lazy.step(lazy.start, 1)
-    assert one is not None and other is not None
-    assert lazy.byte_machine is lazy.constraint.dfa
-    assert lazy.byte_state(one) == lazy.byte_state(other) == 2
-    sent = pickle.loads(pickle.dumps(lazy))
-    assert sent.byte_state(other) == 2
-
-
-def test_no_budget_changes_the_mask_of_a_sentinel() -> None:
-    vocabulary = explorer.Vocabulary.from_bytes([b"a", b"b", None], eos_ids=[2])
-    for lazy in (False, True):
-        machine = explorer.compile(explorer.regex("a*b"), vocabulary, lazy=lazy)
-        assert isinstance(machine, explorer.TokenDFA | LazyMachine)
-        for state in (DEAD, DONE, FREE):
-            for remaining in (-(10**9), -1, 0, 1):
-                within = machine.mask_within(state, remaining)
-                assert within.tolist() == machine.mask(state).tolist()
-        assert not machine.mask_within(machine.start, -1).any()
 
 
 def test_a_large_table_is_made_only_if_asked_for() -> None:

@@ -47,18 +47,6 @@ def constraints(k: int) -> tuple[Constraint, ...]:
     )
 
 
-@pytest.mark.long
-def test_a_thousand_equal_constraints_have_one_machine(vocabulary: Vocabulary) -> None:
-    for kind in range(len(constraints(0))):
-        # The machine over a vocabulary is what takes memory; each constraint is a new object.
-        first = shared_machine(constraints(0)[kind], vocabulary)
-        count = 1_000 if kind == 0 else 20
-        sessions = [
-            explorer.Session.from_ids(vocabulary, constraints(0)[kind], []) for _ in range(count)
-        ]
-        assert {id(session.machine) for session in sessions} == {id(first)}
-
-
 def test_what_equal_sources_leave_out_keeps_machines_apart(vocabulary: Vocabulary) -> None:
     """The class of a type and the rules of a tokenizer are not compared, and they matter."""
 

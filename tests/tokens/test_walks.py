@@ -183,14 +183,6 @@ def test_masks_of_a_real_machine(sentencepiece_32k: explorer.Vocabulary) -> None
         assert dfa.mask(state).tolist() == pack(wanted).tolist()
 
 
-def test_the_mask_of_a_visited_state_is_kept() -> None:
-    vocab = explorer.Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2])
-    dfa = explorer.compile(explorer.regex("ab"), vocab)
-    assert dfa.mask(0) is dfa.mask(0)
-    with pytest.raises(ValueError, match="read-only"):
-        dfa.mask(0)[0] = 0
-
-
 def test_what_is_kept_has_a_bound() -> None:
     kept = Kept[int, int](most_bytes=10)
     for key in range(5):

@@ -11,7 +11,7 @@ import torch
 from tokenizers import Tokenizer
 
 import explorer
-from explorer import Session, any_text, choice, json_schema, phase, phases, token
+from explorer import Session, any_text, json_schema, phase, phases, token
 from explorer.decoding.models.tiny import FOLDER as TINY
 from models.card import card_tables
 from models.chat_tokenizer import ADDED, extended_tokenizer
@@ -163,33 +163,3 @@ def test_a_tool_answers_within_the_run() -> None:
     assert parts["call"].value == {"city": "Rome"}
     assert parts["answer"].text.startswith("It is ") and "Rome" in parts["answer"].text
     assert {step.role for step in trace.steps} == {"", "tool"}
-
-
-def test_questions_that_are_repeated_and_answered_with_y_or_n() -> None:
-    """Cooper's loop: a person asks, the model repeats the question, says Y or N, and goes on."""
-    said = token("<|start|>") + "user" + token("<|message|>")
-    turn = token("<|start|>") + "assistant" + token("<|channel|>") + "final" + token("<|message|>")
-    topics = ("weather", "money")
-    run = phases(
-        *[
-            phase(f"question {about}", any_text(), begin=said, end=token("<|end|>"), role="user")
-            + turn
-            + phase(
-                f"check {about}", f"Is it about {about}? " + choice("Y", "N"),
-                end=token("<|end|>"),
-            )
-            for about in topics
-        ]
-    )  # fmt: skip
-    note = LM.prompt([user("x")], template="harmony", add_generation_prompt=False)[:1]
-    session = Session(LM, run, note)
-    for k, about in enumerate(topics):
-        session.run()
-        assert session.waits_for == "user"
-        before = "Rain is expected in Oslo. " if k == 0 else ""
-        words = f"{before}Is it about {about}?"
-        session.feed(["<|start|>", "user", "<|message|>", words, "<|end|>"])
-    trace = session.run()
-    parts = run.parse(LM.vocabulary.written(trace.ids[:-1]))
-    answers = [part.text[-1] for part in parts if part.name.startswith("check")]
-    assert session.finished and [*map("YN".count, answers)] == [1, 1]
