@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 import explorer
-from explorer import cli
 from explorer.cli.why import add_parser
 from explorer.errors import ExplorerError
 
@@ -124,16 +123,3 @@ def test_a_tokenizer_file_needs_no_torch() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 1, done.stderr
-
-
-def test_an_error_is_json_where_json_is_wanted(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["why", *DIGITS, "--prefix", "1x", "--token", "1"]
-    assert cli.main([*words, "--json"]) == 2
-    error = json.loads(capsys.readouterr().out)["error"]
-    assert "rejects the prefix" in error["message"] and error["remedy"]
-    assert (error["stage"], error["offset"]) == ("constraint", 1)
-    assert error["evidence"]["offset"] == 1
-    assert cli.main(["why", "no/such/trace.json", "--token", "1", "--json"]) == 2
-    assert "trace.json" in json.loads(capsys.readouterr().out)["error"]["message"]
-    with pytest.raises(ExplorerError, match=r"no file or folder 'no/such/tokenizer\.json'"):
-        why("--tokenizer", "no/such/tokenizer.json", "--regex", "a", "--token", "a")

@@ -16,11 +16,9 @@ from hypothesis import strategies as st
 
 import explorer
 from explorer.alphabet import in_quotes
-from explorer.analysis import machine_traps
-from explorer.analysis.characters.display import show_character, show_text
+from explorer.analysis.characters.display import show_text
 from explorer.analysis.characters.view import ROOM, Characters
 from explorer.analysis.explaining.explanation import Explanation, History, explain, explain_text
-from explorer.analysis.session import Session
 from explorer.analysis.verdict.background import SortedTokens, common_length
 from explorer.automata.machine import Dfa, Int32, run
 from explorer.automata.tree.charset import char_set
@@ -47,13 +45,6 @@ VOCABULARY = explorer.Vocabulary.from_bytes(TOKENS, eos_ids=[END])
 @pytest.fixture(scope="module")
 def dfa() -> explorer.TokenDFA:
     return explorer.compile(explorer.regex("a?[ä]|a[de]"), VOCABULARY)
-
-
-def test_a_shared_lead_byte_is_neutral(dfa: explorer.TokenDFA) -> None:
-    why = explain(dfa, dfa.start, 1)
-    assert (why.stage, why.byte_offset, why.char_offset) == ("constraint", 1, 0)
-    assert why.expected == b"\xa4"
-    assert "expects a or ä; this token writes ö" in why.message
 
 
 def test_a_dead_end_has_a_word_and_the_place_where_tokens_stop(dfa: explorer.TokenDFA) -> None:
@@ -142,16 +133,6 @@ def test_a_named_id_is_special_and_an_unnamed_one_writes_nothing() -> None:
     assert "<pad> (id 1) is masked" in explain(dfa, 0, 1).message
     assert "## (id 4) is masked" in explain(dfa, 0, 4).message
     assert not dfa.allowed(0)[4]
-
-
-def test_a_stored_machine_still_knows_its_empty_tokens(tmp_path: Path) -> None:
-    vocabulary = explorer.Vocabulary.from_bytes([b"a", b"", None], eos_ids=[3])
-    explorer.compile(explorer.regex("a"), vocabulary).save(tmp_path / "a.dfa")
-    dfa = explorer.TokenDFA.load(tmp_path / "a.dfa", vocabulary)
-    assert [explain(dfa, 0, token).stage for token in (1, 2)] == ["empty_token", "not_text"]
-    other = explorer.Vocabulary.from_bytes([b"a", None, b""], eos_ids=[3])
-    with pytest.raises(ExplorerError, match="fingerprint"):
-        explorer.TokenDFA.load(tmp_path / "a.dfa", other)
 
 
 def test_earlier_is_the_last_position_where_it_was_allowed(dfa: explorer.TokenDFA) -> None:
@@ -296,15 +277,6 @@ def test_a_person_sees_the_character_itself(text: str, wanted: str) -> None:
     assert show_text(text.encode()) == wanted
 
 
-def test_a_backslash_is_one_wherever_it_is_said() -> None:
-    vocabulary = explorer.Vocabulary.from_bytes([b"\\", b'"', b"a"], eos_ids=[3])
-    dfa = explorer.compile(explorer.regex(r"\\*a"), vocabulary)
-    said = [show_character(0x5C), explorer.explain(dfa, dfa.start, 1).message]
-    said += [explorer.explain(dfa, dfa.step(dfa.start, 0) or 0, 1).message]
-    for words in (one.split(" Expected by ")[0] for one in said):
-        assert "\\" in words and "\\\\" not in words, words
-
-
 @given(st.text(), st.text())
 def test_different_texts_look_different(one: str, other: str) -> None:
     assert (in_quotes(one) == in_quotes(other)) == (one == other)
@@ -434,20 +406,6 @@ def test_a_place_is_named_by_its_count() -> None:
     assert [p.text for p in explain_text(long, "ababx").parts[0].positions] == ["a"]
     assert [p.text for p in explain_text(long, "abababx").parts[0].positions] == ["a", "c"]
     assert [p.text for p in explain_text(long, "ab" * 9000 + "x").parts[0].positions] == ["c"]
-
-
-def test_a_session_runs_over_it_and_its_trace_reads_back(tmp_path: Path) -> None:
-    machine = explorer.compile(explorer.regex(LONG), VOCABULARY_OF_DISCOVERED, SMALL)
-    session = Session.from_ids(VOCABULARY_OF_DISCOVERED, machine, [0, 3, 1, 0, 9])
-    trace = session.trace
-    assert trace.text == '"ababa"12' and all(p.char_state >= 0 for p in trace.positions)
-    trace.save(tmp_path / "trace")
-    again = explorer.Trace.load(tmp_path / "trace")
-    assert [p.state for p in again.positions] == [p.state for p in trace.positions]
-    assert again.constraint is not None and again.constraint.source == machine.constraint.source
-    session.back()
-    assert session.trace.text == '"ababa"' and not session.explain(1).allowed
-    assert {trap.kind for trap in machine_traps(machine)} == {"visited_only"}
 
 
 def test_a_text_is_read_where_no_table_holds_the_language() -> None:

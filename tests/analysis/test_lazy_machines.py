@@ -120,17 +120,6 @@ def test_another_machine_would_be_seen() -> None:
         assert (words(explain(lazy, 0, 0)) == words(explain(closed, 0, 0))) == same
 
 
-def test_explaining_visits_no_state() -> None:
-    lazy = explorer.compile(explorer.regex("[a-z]{2,9}, yes"), WHOLE, lazy=True)
-    for token in range(len(WHOLE)):
-        explain(lazy, lazy.start, token).paragraph  # noqa: B018 - All searches are made.
-    explain_all(lazy, lazy.start)
-    assert lazy.num_states <= 1 + len(WHOLE)  # `completion` asks for the state after a token.
-    before = lazy.num_states
-    explain(lazy, lazy.start, WHOLE.eos_ids[0]).to_dict()
-    assert lazy.num_states == before
-
-
 def test_traps_are_those_of_the_visited_states() -> None:
     vocabulary = Vocabulary.from_bytes([b" ", b"\n", b"x", b"y"], eos_ids=[4])
     constraint = explorer.regex(r"x\s*y")

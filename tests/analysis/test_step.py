@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -332,27 +331,3 @@ def test_it_is_one_pass_of_one_column() -> None:
     model.passes.clear()
     session.step()
     assert model.passes == []  # Where it stands was read before; nothing is read again.
-
-
-def test_a_step_does_not_wait_for_it() -> None:
-    """The look is held within its forward pass until a step in another thread is done."""
-    model = counted()
-    session = Session(model, explorer.regex("[a-z ]{20}"), "the fox")
-    session.run(4)
-    expected = session.copy().ahead(3)
-    inside, stepped = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        inside.set()
-        assert stepped.wait(30)
-
-    model.within = hold
-    answers: list[tuple[Ahead, ...]] = []
-    thread = threading.Thread(target=lambda: answers.append(session.ahead(3)))
-    thread.start()
-    assert inside.wait(30)
-    session.step()
-    _ = session.position
-    stepped.set()
-    thread.join(30)
-    assert answers == [expected]  # It is about the place where it was asked.

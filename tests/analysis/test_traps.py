@@ -22,7 +22,6 @@ from explorer.analysis.traps import (
     run_loops,
     session_traps,
 )
-from explorer.analysis.traps.loops import loop_at
 from explorer.analysis.traps.of_machine import _components
 from explorer.budget import Meter
 from explorer.decoding.models.embedded import EMBEDDED
@@ -148,17 +147,6 @@ def test_complete_texts_that_never_end() -> None:
     assert trap.kind == "unlikely_end"
     assert run("x+", lambda _: {"x": 0.9, "": 0.05}) == []
     assert run("x{8}", lambda text: {"x": 0.999} if len(text) < 8 else {"": 0.9}) == []
-
-
-def test_the_trap_of_the_lesson_is_found() -> None:
-    """Not has 53 %, for Not sure; the mask leaves 5.09 % of what the model wants after it."""
-    model = explorer.load_model("tiny")
-    answers = explorer.choice(["Yes", "No", "Not at all"])
-    session = explorer.Session(model, answers, "Is the shop open on Sunday?\n")
-    session.run()
-    traps = session_traps(session.machine, session.trace)
-    (trap,) = [trap for trap in traps if trap.kind == "greedy_trap"]
-    assert trap.position == 0 and "after it the model wants ' sure'" in trap.message
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
@@ -365,27 +353,6 @@ def test_a_group_of_one_is_that_trap_and_a_group_holds_all_states() -> None:
     # Traps at two positions of a run stay two.
     apart = [Trap("greedy_trap", "m", "r", position=k) for k in (0, 3)]
     assert grouped_traps(apart) == tuple(apart)
-
-
-@pytest.mark.parametrize(
-    ("text", "inside", "answer"),
-    [
-        (b'{"a":"', (b"x",), ("string", "a")),
-        (b'{"a":{"b":"', (b"x",), ("string", "a.b")),
-        (b'{"a":["', (b"x", b'"'), ("array", "a")),
-        (b'[{"a":"', (b"x", b'"', b'"}'), ("array", "")),
-        (b'{"a":[{', (), ("array", "a")),
-        (b'{"a":1', (b"1",), ("number", "a")),
-        (b'{"a":1.5E+', (b"1",), ("number", "a")),
-        (b"[1", (b"1", b","), ("array", "")),
-        (b'{"a":{"', (b"x", b'"'), ("object", "a")),
-        (b"abc", (b"d",), ("repeat", "")),
-    ],
-)
-def test_the_part_that_goes_round(
-    text: bytes, inside: tuple[bytes, ...], answer: tuple[str, str]
-) -> None:
-    assert loop_at(text, lambda more: more in inside) == answer
 
 
 # The loop in which a run stopped: where it began, what it is, and that the setting ends it.

@@ -355,17 +355,6 @@ def test_without_a_kernel_what_was_sent_can_be_read(toy: Locator, notebook: Note
     assert toy.get_by_role("button", name="Fork", include_hidden=True).is_disabled()
 
 
-@pytest.mark.long
-def test_traps_that_stay_the_same_are_not_written_anew(toy: Locator, notebook: Notebook) -> None:
-    drawer(toy, "traps").locator(".lmx-trap").wait_for()
-    toy.evaluate("(root) => { window.kept = root.querySelector('.lmx-trap'); }")
-    press(toy, STEP)
-    at(toy, 1)
-    # A click that was under way, and the focus, would be lost with it.
-    assert notebook.page.evaluate("() => window.kept.isConnected")
-    quiet(notebook)
-
-
 def test_narrow_nothing_sticks_out(toy: Locator, notebook: Notebook) -> None:
     notebook.page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
     notebook.page.set_viewport_size({"width": 560, "height": 900})
@@ -401,48 +390,6 @@ def test_the_projector_size_is_larger_and_pointers_hit(toy: Locator, notebook: N
     assert before is not None
     assert after is not None
     assert 1.1 < after["height"] / before["height"] < 1.6  # The height that it must fit is shared.
-    quiet(notebook)
-
-
-@pytest.mark.long
-def test_a_large_machine_shows_the_way_and_what_is_ahead(notebook: Notebook, lab: Lab) -> None:
-    pattern = "(a|b|cd){900}[a-z ]{300}"
-    notebook.open(
-        lab.code(
-            "large.ipynb",
-            "import explorer\nfrom widgets import Explorer\nlm = explorer.load_model('tiny')\n"
-            f"Explorer(lm, explorer.regex({pattern!r}))",
-        )
-    )
-    assert notebook.run_all()
-    root = notebook.explorer()
-    seen: list[set[str]] = []
-    for k in range(3):
-        at(root, k)
-        for machine in ("character_fsa", "token_dfa"):
-            now = root.locator(f'[data-machine="{machine}"] .n.now')
-            now.wait_for(state="attached")
-        seen.append(classes(root, "character_fsa", ".n.now", "data-node"))
-        assert root.locator('[data-machine="character_fsa"] .n').count() < 60
-        press(root, STEP)
-    assert seen[0] == {"c0"}
-    assert seen[0].isdisjoint(seen[1]) or seen[1].isdisjoint(seen[2])
-    quiet(notebook)
-
-
-@pytest.mark.long
-def test_forks_are_rows_and_can_be_gone_to(toy: Locator, notebook: Notebook) -> None:
-    press(toy, STEP)
-    at(toy, 1)
-    press(toy, "Fork")
-    toy.locator(".lmx-fork").nth(1).wait_for()
-    toy.locator(f'.lmx-row[data-token="{FOOD}"] .take').click()
-    at(toy, 2)
-    rows = toy.locator(".lmx-fork")
-    shown = [row.locator(".lmx-tok").all_inner_texts() for row in rows.all()]
-    assert shown == [["foo"], ["foo", "food"]]
-    rows.first.click()
-    at(toy, 1)
     quiet(notebook)
 
 

@@ -169,17 +169,6 @@ def test_a_telephone_shows_step_then_the_list_then_the_machines(opened: Opened) 
         assert root.evaluate(BEYOND) == []
 
 
-def test_the_mask_is_open_where_its_tokens_are_written_out(opened: Opened) -> None:
-    assert opened("toy", 848, 640).locator(".lmx-part-mask .lmx-cell").count() == 6
-    assert opened("date", 848, 640).locator(".lmx-part-mask *").count() == 0
-
-
-def test_in_a_high_window_the_machines_grow(opened: Opened) -> None:
-    ring = "(root) => root.querySelector('.n.now circle').getBoundingClientRect().width"
-    sizes = [opened("date", *size).evaluate(ring) for size in ((848, 640), (1920, 1080))]
-    assert sizes[1] > 1.2 * sizes[0]
-
-
 REAL = """import explorer
 from widgets import Explorer
 from widgets.lessons.story import RECORD_PROMPT, record_constraint

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.acting import STEP, TOY, at, press, quiet, rest
+from tests.browser.acting import STEP, at, press, quiet, rest
 from tests.browser.conftest import Lab, Notebook
 from tests.browser.test_hand import REAL
-from tests.browser.test_why import in_view
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
@@ -89,57 +88,9 @@ def test_amber_is_where_we_are_and_vermilion_what_is_masked(notebook: Notebook, 
     quiet(notebook)
 
 
-def test_a_projector_of_720_lines_shows_the_three_machines_the_rows_and_step(
-    notebook: Notebook, lab: Lab
-) -> None:
-    notebook.page.set_viewport_size({"width": 1280, "height": 720})
-    notebook.open(lab.code("small.ipynb", TOY))
-    notebook.page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
-    assert notebook.run_all()
-    root = notebook.explorer()
-    press(root, STEP)
-    at(root, 1)
-    root.evaluate("(el) => el.scrollIntoView({block: 'start'})")
-    rest(root)
-    for part in [
-        *root.locator(".lmx-machine svg[role=img]").all(),
-        *root.locator(".lmx-row[data-token]").all(),
-        root.get_by_role("button", name=STEP, exact=True),
-    ]:
-        assert in_view(part)
-    assert root.locator(".lmx-machine svg[role=img]").count() == 3
-    quiet(notebook)
-
-
 LONG = """import explorer
 from widgets import Explorer
 text = {"type": "string", "maxLength": 9}
 fields = {name: text for name in ["name", "town", "job", "food", "pet"]}
 record = explorer.json_schema({"type": "object", "properties": fields})
 Explorer(explorer.load_model("tiny"), record)"""
-
-
-@pytest.mark.long
-def test_a_long_constraint_is_short_on_a_low_screen_until_it_is_edited(
-    notebook: Notebook, lab: Lab
-) -> None:
-    page = notebook.page
-    notebook.open(lab.code("long.ipynb", LONG))
-    page.set_viewport_size({"width": 1280, "height": 700})
-    assert notebook.run_all()
-    root = notebook.explorer()
-    at(root, 0)
-    field = root.get_by_role("textbox", name="constraint", exact=True)
-    height = "(el) => el.getBoundingClientRect().height"
-    assert field.evaluate("(el) => el.value.split('\\n').length") > 6
-    assert field.evaluate(height) < 72
-    field.click()
-    page.wait_for_timeout(100)
-    assert field.evaluate(height) > 100
-    # It stays as it is, so that what is clicked next stays under the pointer.
-    step = root.get_by_role("button", name="step (→)", exact=True)
-    before = step.bounding_box()
-    step.click()
-    at(root, 1)
-    assert step.bounding_box() == before
-    quiet(notebook)

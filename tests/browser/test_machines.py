@@ -314,20 +314,6 @@ def test_all_in_view_keeps_words_and_no_two_of_them_collide(notebook: Notebook, 
 
 
 @pytest.mark.long
-def test_at_the_size_of_a_projector_beside_the_files_all_machines_are_there(
-    notebook: Notebook, lab: Lab
-) -> None:
-    notebook.page.set_viewport_size({"width": 1400, "height": 900})
-    notebook.open(lab.code("projector.ipynb", TOY))
-    assert notebook.run_all()
-    root = notebook.explorer()
-    press(root, "larger, for a projector")
-    rest(root)
-    for name in ("character_fsa", "detokenizing_fst", "token_dfa"):
-        assert machine(root, name).locator(".lmx-graph svg").is_visible()
-
-
-@pytest.mark.long
 def test_wide_digits_are_said_and_can_be_made_narrow(notebook: Notebook, lab: Lab) -> None:
     root = real(notebook, lab, "digits", r"\d{2}x")
     note = machine(root, "character_fsa").locator("[data-narrower]")

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Browser, Locator
 
 import explorer
-from tests.browser.acting import STEP, at, press
+from tests.browser.acting import at
 from widgets.views.explorer import Explorer
 
 
@@ -56,23 +55,4 @@ def test_what_is_healed_and_how_the_answer_begins_is_marked(
     said = root.locator(".lmx-strip [data-k='1']").get_attribute("title") or ""
     assert "the end of the prompt is written again" in said
     shot(root, "healed-prompt")
-    root.page.close()
-
-
-@pytest.mark.long
-def test_a_replayed_page_shows_the_pairs_of_a_stage(chromium: Browser, tmp_path: Path) -> None:
-    name = explorer.regex("R[a-z]{1,3}").canonical()
-    made = Explorer("tiny", name, "The name is ")
-    made.cursor.step(made.session.vocabulary.ids_of(b"R")[0])
-    root = opened(chromium, made, tmp_path / "pairs.html")
-    root.get_by_role("list", name="pipeline").get_by_role("button", name="canonical").click()
-    pairs = root.get_by_role("group", name="pairs at the present place of the stage canonical")
-    said = pairs.locator("p").inner_text()
-    assert "are refused here" in said and "start" in pairs.locator("td").first.inner_text()
-    press(root, STEP)
-    at(root, 1)
-    pairs.locator("p").filter(has_not_text=said).wait_for()
-    refused = pairs.locator("tr.no").first.locator("td").all_inner_texts()
-    assert refused[0] == "R" and "refused: the tokenizer writes" in refused[4]
-    shot(root, "pairs-replayed")
     root.page.close()

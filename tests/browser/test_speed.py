@@ -16,7 +16,6 @@ import pytest
 from explorer.languages.constraint import regex
 from tests.browser.acting import BACK, STEP, at, press
 from tests.browser.conftest import Lab, Notebook
-from tests.browser.test_hosts import shown
 from tests.evidence import few
 from widgets.toy import ToyModel
 from widgets.views import bundle
@@ -101,36 +100,6 @@ def test_many_steps_leave_the_page_small_and_awake(
     at(root, 2)  # Where the third token was chosen.
     press(root, STEP)
     at(root, 3)
-
-
-WIDE = """import explorer
-from tests.browser.wide import wide
-from widgets import Explorer
-from explorer import Sampler
-Explorer(wide(), explorer.regex("[a-z ,.]{300,400}"), "Once ", sampler=Sampler(1.0), seed=3)"""
-
-
-def test_a_step_over_131_072_tokens_sends_less_than_64_kilobytes(
-    notebook: Notebook, lab: Lab
-) -> None:
-    # What the server sends, Jupyter's headers and the still that follows a second later included.
-    received: list[int] = []
-    notebook.page.on(
-        "websocket",
-        lambda socket: socket.on("framereceived", lambda data: received.append(len(data))),
-    )
-    notebook.open(lab.code("wide.ipynb", WIDE))
-    assert notebook.run_all()
-    root = notebook.explorer()
-    at(root, 0)  # The vocabulary and the machines, once per page.
-    shown(notebook, 0)
-    for k in range(1, 5):
-        received.clear()
-        press(root, STEP)
-        at(root, k)
-        shown(notebook, k)
-        assert 1_000 < sum(received) <= 64_000, received
-    assert "widgets.prompt_socket | extension was successfully loaded" in lab.said()
 
 
 BUSY = """import pathlib, threading, time

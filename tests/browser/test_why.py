@@ -22,11 +22,6 @@ from widgets import Explorer
 lm = explorer.load_model("tiny")
 night = Explorer(lm, explorer.choice([" New York", " Boston"]), "The night train stops at")
 night"""
-LOOP = r"""import explorer
-from widgets import Explorer
-lm = explorer.load_model("tiny")
-loop = Explorer(lm, explorer.regex(r'\{\s*"[a-z]{1,20}"\s*:\s*[0-9]{1,3}\}'), "As JSON: ")
-loop"""
 
 
 def words() -> list[str]:
@@ -147,21 +142,6 @@ def test_the_panel_opens_from_wherever_a_token_is_shown(toy: Locator, notebook: 
 
 
 @pytest.mark.long
-def test_after_forks_and_the_token_is_allowed(toy: Locator, notebook: Notebook) -> None:
-    found = ask(toy, EOS)
-    assert re.fullmatch(PATTERN, "foo" + "food")
-    found.get_by_role("button", name=re.compile("take food first")).click()
-    at(toy, 2)
-    assert allowed(toy) == [EOS]
-    found.locator("h4", has_text="allowed?").wait_for()
-    forks = toy.locator(".lmx-fork")
-    assert forks.count() == 2
-    assert "current" in (forks.nth(1).get_attribute("class") or "")
-    assert forks.nth(1).locator(".lmx-tok").all_inner_texts() == ["foo", "food"]
-    quiet(notebook)
-
-
-@pytest.mark.long
 def test_earlier_jumps_to_where_it_was_allowed(toy: Locator, notebook: Notebook) -> None:
     row(toy, F).locator(".take").click()  # foo f
     at(toy, 2)
@@ -263,45 +243,6 @@ def test_long_bars_give_way_to_the_panel(night: Locator, notebook: Notebook) -> 
     found.wait_for(state="hidden")
     assert night.locator(".lmx-row:visible").count() >= before
     quiet(notebook)
-
-
-@pytest.mark.long
-def test_a_white_space_loop_is_said_with_the_constraint(notebook: Notebook, lab: Lab) -> None:
-    notebook.open(lab.code("loop.ipynb", LOOP))
-    assert notebook.run_all()
-    root = notebook.explorer()
-    root.locator('[data-drawer="traps"] span', has_text="1").wait_for()
-    drawer(root, "mask", "traps", "reasons")
-    root.locator(".lmx-trap b", has_text="White space").wait_for()
-    assert "may be written for ever" in root.locator(".lmx-traps").inner_text()
-    # A large mask: the group's tokens are painted in the colour of what is masked.
-    root.locator(".lmx-group").first.click()
-    root.locator(".lmx-part-mask header", has_text="marked").wait_for()
-    quiet(notebook)
-
-
-def test_the_page_without_a_kernel_has_the_reasons(toy: Locator, notebook: Notebook) -> None:
-    drawer(toy, "reasons").locator(".lmx-group").first.wait_for()
-    with notebook.page.expect_download() as download:
-        press(toy, "Export…")
-    path = notebook.lab.folder / "why.html"
-    download.value.save_as(path)
-    context = notebook.page.context.browser.new_context(viewport={"width": 1100, "height": 800})  # type: ignore[union-attr]
-    alone = context.new_page()
-    errors: list[str] = []
-    alone.on("pageerror", lambda error: errors.append(str(error)))
-    alone.goto(path.as_uri())
-    root = alone.locator(".lmx-root")
-    rest(root)
-    found = ask(root, FOR)
-    assert in_view(found)
-    assert found.locator(".boxes span").all_inner_texts() == ["f", "o", "r"]
-    assert found.locator("button.lmx-act:enabled").count() == 0
-    drawer(root, "reasons").locator(".lmx-group").first.wait_for()
-    assert root.locator(".lmx-group").count() == 3
-    assert root.locator(".lmx-group:enabled").count() == 0
-    assert errors == []
-    context.close()
 
 
 @pytest.mark.long
