@@ -119,7 +119,7 @@ class Answered:
 
     @cached_property
     def _said(self) -> Said:
-        return reason(self.verdict, self.names)
+        return reason(self.verdict, self.names, self.parts)
 
     @cached_property
     def message(self) -> str:

@@ -9,6 +9,7 @@ beside them with its live part underlined, so a part of a pattern is named there
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from explorer.alphabet import is_continuation, show_bytes
 from explorer.analysis.characters.display import (
@@ -35,8 +36,10 @@ from explorer.analysis.wording.words import (
     writer_of,
 )
 from explorer.automata.token_marks import ANY_ID
+from explorer.languages.schema.diagnosis.plain_json import UNCLOSED
 from explorer.languages.terminals import TERMINALS
 
+_QUOTE: Final = ord('"')
 MOST_PLACES = 4
 """The most places of a source that are named."""
 
@@ -61,8 +64,12 @@ Said = tuple[str, list[str]]
 """A reason twice: as a clause for one line, and as sentences."""
 
 
-def reason(verdict: Verdict, names: Names | None) -> Said:
-    """The reason, without the place in the source; the clause of an allowed token is empty."""
+def reason(verdict: Verdict, names: Names | None, parts: Sequence[SourcePart]) -> Said:
+    """The reason, without the place in the source; the clause of an allowed token is empty.
+
+    Args:
+        parts: The parts of the source that decide.
+    """
     match verdict.stage:
         case "beyond_vocabulary":
             last = 0 if names is None else len(names) - 1
@@ -98,6 +105,8 @@ def reason(verdict: Verdict, names: Names | None) -> Said:
                 said = "the text is not complete, and nothing may follow"
                 return said, [_sentence(said), *_writable(verdict)]
             chars = show_characters(verdict.expected_chars)
+            if said := _unclosed(verdict, parts, chars):
+                return said, [_sentence(said), *_writable(verdict)]
             begin = "The text is not complete yet. " if verdict.token is not None else ""
             return (
                 f"the text still needs {show_expected(verdict) if verdict.control else chars}",
@@ -126,6 +135,18 @@ def _allowed(verdict: Verdict, names: Names | None) -> str:
     if names is not None and verdict.token in names.eos_ids:
         return "The text is complete, so it may end here."
     return "The constraint reads all of it, and the text can still be completed."
+
+
+def _unclosed(verdict: Verdict, parts: Sequence[SourcePart], chars: str) -> str:
+    """A clause on the end of a string of JSON, where the text may not end before it."""
+    labels = [place.label for part in parts for place in part.positions]
+    if begun(verdict) or not any(UNCLOSED in label for label in labels):
+        return ""
+    text = verdict.prefix + (verdict.data or b"")
+    slashes = len(text) - len(text.rstrip(b"\\"))
+    closes = _QUOTE in verdict.expected and slashes % 2 == 0
+    more = "" if closes else f"{chars}, and at its end "
+    return f"the string is not closed; it needs {more}{show_character(_QUOTE)}"
 
 
 def _needed(verdict: Verdict) -> str:

@@ -530,7 +530,9 @@ class _PatternParser:
         self.depth -= 1
         if self.pos >= self.end:
             raise self.error(
-                "this parenthesis is not closed", start, remedy=r"Write \( for the character."
+                "this parenthesis is not closed",
+                start,
+                remedy=r"Close it with ), or write \( for the character.",
             )
         self.pos += 1
         return body

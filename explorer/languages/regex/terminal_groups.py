@@ -60,7 +60,8 @@ def read_arguments(
             return arguments, pos + (char == "|")
         pieces, pos = [], pos + 1
         begin = pos
-    raise error("this parenthesis is not closed", start, start + 1, r"Write \( for the character.")
+    remedy = r"Close it with ), or write \( for the character."
+    raise error("this parenthesis is not closed", start, start + 1, remedy)
 
 
 def _escape(text: str, pos: int, error: ErrorAt) -> tuple[str, int]:

@@ -33,6 +33,8 @@ _UNICODE: Final = re.compile(rb"(?<!\\)(?:\\\\)*\\u[0-9a-fA-F]{0,3}\Z")
 """An escape of four digits that has begun and not ended."""
 _NAME: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _WORDS: Final = (b"true", b"false", b"null")
+UNCLOSED: Final = "JSON, which has a double quote at the end of a string"
+"""The rule by which a text may not end inside a string."""
 _ONLY_WORDS: Final = "JSON, whose only words are true, false and null"
 
 
@@ -83,7 +85,7 @@ def rule_of_end(data: bytes) -> str:
     """The rule of JSON by which a text may not end, if it may not whatever its schema says."""
     spot = spot_of(data)
     if in_text(spot):
-        return "JSON, which has a double quote at the end of a string"
+        return UNCLOSED
     if spot.value[:1].isalpha() and spot.value not in _WORDS:
         return _ONLY_WORDS
     if spot.value and data[-1:] in _OF_NUMBERS and not _NUMBER.fullmatch(spot.value):
