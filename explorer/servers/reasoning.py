@@ -145,8 +145,11 @@ def no_parser(run: ServerRun, marker: str) -> str:
     )
     if marker.startswith("<|channel|>"):
         off = "."  # The reasoning of gpt-oss has no switch.
+    what = "the model reasoned in the content"
+    if soft_switch(run) == "/no_think" and not thinking_off(run):
+        what = "/no_think in the prompt leaves the reasoning empty, but not its marks"
     return (
-        "the model reasoned in the content, and the constraint speaks about the answer alone. Turn "
+        f"{what}, and the constraint speaks about the answer alone. Turn "
         f"the server's reasoning parser on ({setting_of(run, 'reasoning')}){off}"
     )
 
@@ -161,6 +164,15 @@ def thinking_off(run: ServerRun) -> str:
     return f"{key.rpartition('.')[2]}: false" if key else ""
 
 
+def soft_switch(run: ServerRun) -> str:
+    """The last of Qwen 3's ``/think`` and ``/no_think`` in the prompt; empty without one."""
+    turns = [run.prompt] if isinstance(run.prompt, str) else [
+        turn["content"] for turn in run.prompt or () if turn["role"] in ("user", "system")
+    ]  # fmt: skip
+    switches = re.findall(r"(?<!\S)/(?:no_)?think(?!\S)", "\n".join(turns))
+    return switches[-1] if switches else ""
+
+
 def misfits(run: ServerRun, *, masked: bool) -> list[str]:
     """Sentences on settings of the reasoning that do not fit each other.
 
@@ -173,10 +185,12 @@ def misfits(run: ServerRun, *, masked: bool) -> list[str]:
     if isinstance(parser, str) and parser not in REASONING_PARSERS:
         said.append(f"The {named} is not known here: the marks of all models were looked for.")
     if masked and parser_is_on(run) and thinking_off(run):
+        ignored = " Beside this setting /think in the prompt does nothing."
+        ignored = ignored if soft_switch(run) == "/think" else ""
         said.append(
             f"Thinking is off ({thinking_off(run)}), and the server has a {named}: it waits for "
             "the mark that ends the reasoning, which never comes, so the constraint never begins. "
-            "Run without the parser, or leave thinking on."
+            f"Run without the parser, or leave thinking on.{ignored}"
         )
     asked = run.requested
     if masked and asked is not None and asked.kind == "structural_tag" and parser_is_on(run):

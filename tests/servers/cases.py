@@ -302,6 +302,18 @@ CASES = (
          chat('<think>hm</think>{"x":"a"}'), "masked",
          ("turns thinking off (enable_thinking: false), but", "The answer after it is allowed."),
          ("or the reasoning off",)),
+    Case("Qwen 3's /no_think leaves the marks", asked(messages=[
+         {"role": "system", "content": "/think"}, {"role": "user", "content": "Hi /no_think"}]),
+         chat('<think>\n\n</think>\n\n{"x":"a"}'), "masked",
+         ("/no_think in the prompt leaves the reasoning empty", "The answer after it is allowed."),
+         ("the model reasoned",)),
+    Case("Qwen 3's /think after /no_think", asked(messages=[
+         {"role": "user", "content": "Hi /no_think"}, {"role": "assistant", "content": "Ho"},
+         {"role": "user", "content": "/think a/no_think"}]),
+         chat('<think>hm</think>{"x":"a"}'), "masked", ("the model reasoned",), ("/no_think in",)),
+    Case("/think beside enable_thinking: false", {"prompt": "Hi /think", "extra_body": {
+         "guided_choice": ["good"], "chat_template_kwargs": {"enable_thinking": False}}, **PARSED},
+         chat("It is good."), "masked", ("Beside this setting /think in the prompt does nothing",)),
     Case("a call that stayed in the reasoning", {**FORCED, **PARSED}, chat(None, reasoning_content=(
          '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Rome"}}\n</tool_call>')),
          "ended early", ("a call was demanded",), NO_OPTION),
