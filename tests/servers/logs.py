@@ -1,4 +1,4 @@
-"""The logs of tests/data/servers, with facts about each that do not come from our code."""
+"""The logs of tests/data/servers, made by `tools/served_logs.py`, and what they ask."""
 
 from __future__ import annotations
 
@@ -13,6 +13,12 @@ from explorer.servers import ServerRun, runs_of
 from explorer.vocabulary import Vocabulary
 
 FOLDER: Final = Path(__file__).resolve().parents[1] / "data" / "servers"
+PERSON: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
+    "required": ["name", "age"],
+    "additionalProperties": False,
+}
 NAMES: Final = tuple(path.name for path in sorted(FOLDER.glob("*.json*")))
 
 

@@ -21,8 +21,7 @@ from explorer.servers import (
     verdict_of,
 )
 from explorer.servers.reasoning import MARKERS, reasoning_in
-from tests.servers.fixtures import PERSON
-from tests.servers.logs import FOLDER, chat, runs, vocabulary
+from tests.servers.logs import FOLDER, PERSON, chat, runs, vocabulary
 
 REQUEST: dict[str, Any] = {"structured_outputs": {"json": PERSON}}
 GOOD = '{"name": "Ada", "age": 3}'

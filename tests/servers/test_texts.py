@@ -24,8 +24,7 @@ from explorer.automata.machine import NO_ARC
 from explorer.decoding.models.embedded import EMBEDDED
 from explorer.servers import ServerRun, runs_of, verdict_of
 from tests.evidence import examples
-from tests.servers.fixtures import PERSON
-from tests.servers.logs import chat
+from tests.servers.logs import PERSON, chat
 
 NAMES: Final = ("tiny", "tiny-sp", "tokenizer.model.v1", "mistral-v3", "gpt2")
 """Two embedded models; a SentencePiece model as Llama 2's, a file of Mistral's package; and two

@@ -2,7 +2,7 @@
 
 The texts, ids and log-probabilities are those of the embedded model ``tiny``. The shape around
 them follows the interfaces of vLLM 0.33.0, SGLang 0.5.23, OpenAI's Python library 3.54.0 and TGI 3,
-whose sources were read for it. Run ``python -m tests.servers.fixtures`` to write the files again.
+whose sources were read for it. Run ``python -m tools.served_logs`` to write the files again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import torch
 import explorer
 from explorer.decoding.models.model import LanguageModel, Prompt
 
-FOLDER: Final = Path(__file__).resolve().parents[1] / "data" / "servers"
+FOLDER: Final = Path(__file__).resolve().parents[1] / "tests" / "data" / "servers"
 
 PERSON: Final[dict[str, Any]] = {
     "type": "object",
@@ -43,6 +43,7 @@ class Written:
 
     @property
     def text(self) -> str:
+        """The text of the tokens."""
         return b"".join(self.lm.vocabulary.tokens[token] or b"" for token in self.ids).decode()
 
     def shown(self, token: int) -> str:
@@ -63,10 +64,12 @@ class Written:
         return value if value > -math.inf else least
 
     def top(self, index: int, count: int = 3) -> list[int]:
+        """The likeliest ids at a place."""
         return [int(token) for token in self.rows[index].topk(count).indices]
 
     @property
     def prompt_ids(self) -> list[int]:
+        """The ids of the prompt."""
         return list(self.lm.encode_prompt(self.prompt))
 
 
@@ -85,13 +88,15 @@ def written(
         logits = session.logits(k).float().clone()
         # vLLM takes the logarithm after the mask; the others are assumed to.
         allowed = session.machine.allowed(session.trace.positions[k].state)
-        logits[: len(allowed)][~torch.from_numpy(allowed.copy())] = -torch.inf
+        logits[: len(allowed)][~torch.tensor(allowed.tolist())] = -torch.inf
         logits[len(allowed) :] = -torch.inf
         rows.append(logits.log_softmax(-1))
     return Written(lm, prompt, session.ids, tuple(rows))
 
 
 def chat_content(run: Written, count: int, *, named: bool = False) -> list[dict[str, Any]]:
+    """The log-probabilities of a chat, as vLLM and OpenAI write them."""
+
     def one(index: int, token: int) -> dict[str, Any]:
         text = f"token_id:{token}" if named else run.shown(token)
         data = run.lm.vocabulary.tokens[token] or text.encode()
@@ -146,6 +151,7 @@ def openai_chat() -> dict[str, Any]:
 
 
 def usage(run: Written) -> dict[str, int]:
+    """The counted tokens."""
     asked, answered = len(run.prompt_ids), len(run.ids)
     return {
         "prompt_tokens": asked,
@@ -329,6 +335,7 @@ MAKERS: Final[dict[str, Callable[[], Any]]] = {
 
 
 def main() -> None:
+    """Write every log."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     for name, make in MAKERS.items():
         text = json.dumps(make(), ensure_ascii=False, separators=(",", ":"))
