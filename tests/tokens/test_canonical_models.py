@@ -76,7 +76,7 @@ SETS = {
 }
 
 
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("name", few(SETS, 2))
 def test_all_short_texts_are_cut_as_the_library_cuts_them(name: str) -> None:
     made = tokenizer(SETS[name], None)
     vocabulary, encode = vocabulary_of(made), by_tokenizers(made)
@@ -355,7 +355,7 @@ def tokenizer_of_canonical_grammars(request: pytest.FixtureRequest) -> Case:
     return MAKERS[request.param]()
 
 
-@pytest.mark.parametrize("name", GRAMMARS)
+@pytest.mark.parametrize("name", few(GRAMMARS, 2))
 def test_paths_of_a_grammar_are_what_the_library_writes(
     tokenizer_of_canonical_grammars: Case, name: str
 ) -> None:

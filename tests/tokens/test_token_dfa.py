@@ -326,7 +326,7 @@ def flip_bits(path: Path, seed: int, rounds: int) -> None:
 
 
 def test_any_flipped_byte_is_refused_or_harmless(tmp_path: Path) -> None:
-    flip_bits(tmp_path / "machine", seed=LONG, rounds=examples(200))
+    flip_bits(tmp_path / "machine", seed=LONG, rounds=examples(100))
 
 
 def entry(name: str, index: Any, value: int) -> Callable[[dict[str, Any], dict[str, Any]], None]:
@@ -422,7 +422,7 @@ def forge_values(path: Path, seed: int, rounds: int) -> None:
 
 
 def test_forged_values_do_no_harm(tmp_path: Path) -> None:
-    forge_values(tmp_path / "machine", seed=1 + LONG, rounds=examples(150))
+    forge_values(tmp_path / "machine", seed=1 + LONG, rounds=examples(60))
 
 
 def zip_of(path: Path, name: str, content: bytes) -> None:

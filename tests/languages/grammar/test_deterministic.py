@@ -159,6 +159,7 @@ def test_one_stack_agrees_with_the_set_of_stacks(text: str) -> None:
                 break
 
 
+@pytest.mark.long
 def test_nesting_a_hundred_thousand_deep() -> None:
     constraint = grammar(JSON)
     deep = "[" * 100_000
@@ -166,6 +167,7 @@ def test_nesting_a_hundred_thousand_deep() -> None:
     assert not constraint.accepts(deep + "]" * 99_999)
 
 
+@pytest.mark.long
 def test_ten_thousand_rules() -> None:
     names = [f"r{k}" for k in range(10_000)]
     lines = [f'{name} ::= "{k % 10}" {names[k + 1]} "x" | "b"' for k, name in enumerate(names[:-1])]

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal
 import pydantic
 import pytest
 import typing_extensions
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
@@ -26,6 +26,7 @@ import explorer
 from explorer.errors import ConstraintError, MissingDependency, NotRegular
 from explorer.languages.constraint import Constraint
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
+from tests.evidence import examples
 from tests.languages.sampling import sampled
 from tests.languages.types import kinds
 from tests.languages.types.kinds import KINDS, Hero, Tree, Weapon
@@ -56,6 +57,7 @@ def made(name: str) -> tuple[Constraint, Any, st.SearchStrategy[Any]]:
 def test_values_are_written_and_read_back(name: str) -> None:
     constraint, adapter, values = made(name)
 
+    @settings(max_examples=examples(12))
     @given(values)
     def check(value: Any) -> None:
         text = adapter.dump_json(value, by_alias=True).decode()
@@ -414,6 +416,7 @@ def made_of_calls(name: str) -> tuple[Constraint, st.SearchStrategy[Any]]:
 def test_values_are_written_and_read_back_in_calls(name: str) -> None:
     constraint, values = made_of_calls(name)
 
+    @settings(max_examples=examples(12))
     @given(values)
     def check(value: Any) -> None:
         back = constraint.parse(written(value))
