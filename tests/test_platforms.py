@@ -1,4 +1,4 @@
-"""Any laptop: without the libraries that only Linux has, without pynini, and from wheels."""
+"""Any laptop: without the libraries that only Linux has, and without pynini."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import pytest
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -151,25 +150,3 @@ def test_pynini_is_asked_for_where_it_has_wheels() -> None:
         if any(line.startswith("pynini") for line in wanted(platform, python))
     }
     assert with_pynini == {("Linux x86-64", python) for python in ("3.11", "3.12", "3.13")}
-
-
-@pytest.mark.long
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize("python", ["3.11", "3.12", "3.13", "3.14"])
-@pytest.mark.parametrize("platform", PLATFORMS)
-def test_there_are_wheels_of_everything(platform: str, python: str, tmp_path: Path) -> None:
-    def resolved(requirements: list[str], tags: list[str]) -> subprocess.CompletedProcess[str]:
-        words = [word for tag in tags for word in ("--platform", tag)]
-        return subprocess.run(
-            [
-                sys.executable, "-m", "pip", "install", "--dry-run", "--no-deps", "--quiet",
-                "--ignore-installed", "--only-binary=:all:", "--implementation", "cp",
-                "--python-version", python, *words, "--target", str(tmp_path), *requirements,
-            ],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-
-    if resolved(["wcwidth>=0.2.13"], ["any"]).returncode:
-        pytest.skip("no registry of packages is reached")
-    done = resolved(wanted(platform, python), PLATFORMS[platform][3])
-    assert done.returncode == 0, done.stderr[-600:]

@@ -388,15 +388,6 @@ def test_the_bars_are_those_of_the_position() -> None:
     assert "feasible mass 0.7" in figure.layout.title.text or "mass 0.8" in figure.layout.title.text
 
 
-def test_text_of_a_vocabulary_is_no_markup_for_plotly() -> None:
-    vocabulary = explorer.Vocabulary.from_bytes([b"<b>", b'"q"'], eos_ids=[2])
-    from tests.analysis.table_model import TableModel
-
-    model = TableModel(vocabulary, lambda _: {"<b>": 0.5, '"q"': 0.3})
-    figure = Explorer(model, explorer.regex('(<b>|"q")+')).figure("step")
-    assert set(figure.layout.yaxis.ticktext) >= {"&lt;b&gt;", '"q"'}
-
-
 # The stack of a grammar on the page: rows, what a token pushes and pops, slow motion, exports.
 
 

@@ -220,35 +220,6 @@ def tagged(tag: Any, **more: Any) -> dict[str, Any]:
 
 A, B = tagged({"const": "a"}), tagged({"const": "b"})
 
-PAIRS: dict[str, tuple[Any, Any, bool]] = {
-    "types": ({"type": "string"}, {"type": ["null", "array"]}, True),
-    "numbers of both kinds": ({"type": "integer"}, {"type": "number"}, False),
-    "values": ({"enum": [1, "a"]}, {"const": "1"}, True),
-    "1 is 1.0": ({"enum": [1]}, {"const": 1.0}, False),
-    "true is not 1": ({"const": True}, {"const": 1}, True),
-    "tags": (A, B, True),
-    "tags with a value in common": (A, tagged({"enum": ["b", "a"]}), False),
-    "required on one side is enough": (A, {**B, "required": []}, True),
-    "required on no side": ({**A, "required": []}, {**B, "required": []}, False),
-    "what need not be an object": (
-        {key: value for key, value in A.items() if key != "type"},
-        {key: value for key, value in B.items() if key != "type"},
-        False,
-    ),
-    "one of them is an object": ({key: A[key] for key in ("properties", "required")}, B, True),
-    "a tag that anything is": (A, tagged({}), False),
-    "a tag of another type": (A, tagged({"type": "integer"}), True),
-    "a tag inside": (tagged(A, required=["kind"]), tagged(B, required=["kind"]), True),
-    "a list is not looked into": ({"const": [1]}, {"const": [2]}, False),
-    "false": (False, {}, True),
-}
-
-
-@pytest.mark.parametrize("name", PAIRS)
-def test_what_is_apart(name: str) -> None:
-    one, other, expected = PAIRS[name]
-    assert apart(one, other) == expected
-
 
 def test_references_and_conjunctions_are_followed() -> None:
     defs = {"a": A, "b": {"allOf": [{"$ref": "#/$defs/tag"}, {"required": ["kind"]}]},

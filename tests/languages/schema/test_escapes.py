@@ -94,33 +94,6 @@ def test_names_are_escaped_too(whitespace: Any, order: Any) -> None:
             )
 
 
-@pytest.mark.parametrize("whitespace", ["compact", "pretty", "flexible"])
-def test_a_discovered_machine_reads_the_same(whitespace: Any) -> None:
-    vocabulary = explorer.Vocabulary.from_bytes([bytes([k]) for k in range(256)], eos_ids=[256])
-    schema = {
-        **NAMES,
-        "properties": {**NAMES["properties"], "b": {"maxLength": 20, "type": "string"}},
-    }
-    layout: Any = {"indent": 2} if whitespace == "pretty" else {"separators": (",", ":")}
-    constraint = explorer.json_schema(schema, escapes="any", whitespace=whitespace)
-    machine = explorer.compile(constraint, vocabulary, lazy=True)
-    for letters in (20, 21):
-        text = json.dumps({"aé": 1, "b": "é" * letters}, **layout)
-        state: int | None = machine.start
-        for byte in text.encode():
-            state = None if state is None else machine.step(state, byte)
-        assert (state is not None and machine.is_final(state)) == (letters == 20)
-
-
-def test_a_stack_reads_them_too() -> None:
-    tree = {"type": "object", "properties": {"é": {"$ref": "#"}}, "additionalProperties": False}
-    for escapes, taken in (("any", True), ("free", False)):
-        options: Any = {"recursion": "stack", "escapes": escapes}
-        constraint = explorer.json_schema(tree, **options)
-        assert constraint.accepts(r'{"\u00e9":{"\u00E9":{}}}') == taken
-        assert not constraint.accepts(r'{"\u00e8":{}}')
-
-
 LONG = "b" * 30
 SHORT_TEXTS = ["".join(each) for count in range(4) for each in product("abc", repeat=count)]
 CONTINUED = [*SHORT_TEXTS, *(each + LONG for each in SHORT_TEXTS[:5])]

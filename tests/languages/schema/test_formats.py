@@ -151,43 +151,6 @@ def test_a_host_name_has_labels_of_63_characters_and_253_in_all(labels: list[str
     assert HOST.accepts(f'"{name}"') == is_host(name)
 
 
-@pytest.mark.parametrize("escapes", ["free", "any"])
-def test_a_host_name_has_at_most_253_characters(escapes: Any) -> None:
-    constraint = explorer.json_schema({"format": "hostname", "type": "string"}, escapes=escapes)
-    vocabulary = explorer.Vocabulary.from_bytes([bytes([k]) for k in range(256)], eos_ids=[256])
-    machine = explorer.compile(constraint, vocabulary, lazy=True)
-    for size, last in ((251, "b"), (252, "c"), (253, "c"), (254, "d"), (258, "b")):
-        name = ("a" * 62 + "." + "b" * 61 + ".") * 4
-        name = name[: size - 1] + last
-        assert len(name) == size and is_host(name) == (size <= 253)
-        assert constraint.accepts(f'"{name}"') == (size <= 253)
-        state: int | None = machine.start
-        for byte in f'"{name}"'.encode():
-            state = None if state is None else machine.step(state, byte)
-        assert (state is not None and machine.is_final(state)) == (size <= 253)
-
-
-@pytest.mark.parametrize(
-    ("schema", "right", "wrong"),
-    [
-        ({"format": "hostname", "minLength": 250}, 250, 249),
-        ({"format": "hostname", "minLength": 250}, 253, 254),
-        ({"format": "hostname", "maxLength": 200}, 200, 201),
-        ({"not": {"format": "hostname"}}, 254, 253),
-        ({"format": "hostname", "not": {"maxLength": 251}}, 252, 251),
-    ],
-)
-def test_lengths_meet_the_length_of_a_host_name(schema: Any, right: int, wrong: int) -> None:
-    constraint = explorer.json_schema({"type": "string", **schema})
-    validator = jsonschema.Draft202012Validator(
-        schema, format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER
-    )
-    for size, expected in ((right, True), (wrong, False)):
-        name = ("abcdefgh." * 40)[: size - 1] + "z"
-        assert validator.is_valid(name) == expected
-        assert constraint.accepts(f'"{name}"') == expected
-
-
 @given(st.text("ab\n\u00e9\U0001f600", max_size=12), st.integers(0, 6), st.integers(0, 6))
 @settings(max_examples=examples(100))
 def test_layers_count_characters(text: str, low: int, more: int) -> None:

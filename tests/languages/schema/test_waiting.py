@@ -273,21 +273,6 @@ def test_dumps_is_what_python_writes(name: str) -> None:
         assert validator(name).is_valid(json.loads(word)), word
 
 
-@pytest.mark.parametrize("order", ["schema", "any"])
-@pytest.mark.parametrize("recursion", ["unroll", "stack"])
-def test_dumps_at_every_depth(order: Any, recursion: Any) -> None:
-    c = explorer.json_schema(
-        OPEN, whitespace="dumps", property_order=order, recursion=recursion, free_depth=4
-    )
-    assert c.accepts(json.dumps(NESTED))
-    for near in (
-        compact(NESTED), json.dumps(NESTED, indent=2), json.dumps(NESTED) + " ",
-        json.dumps(NESTED).replace(", ", ",", 1), json.dumps(NESTED).replace(": ", ":", 1),
-        json.dumps(NESTED).replace("[]", "[ ]"), json.dumps(NESTED).replace(", ", " ,", 1),
-    ):  # fmt: skip
-        assert not c.accepts(near), near
-
-
 @pytest.mark.parametrize("pattern", ["[ ]?", r"[\n\t ]*", "", " ", r"(?:\n {0,4})?", r"\r\n|\t"])
 @pytest.mark.parametrize("recursion", ["unroll", "stack"])
 def test_a_pattern_says_what_stands_between_tokens(pattern: str, recursion: Any) -> None:
@@ -308,20 +293,6 @@ def test_a_pattern_says_what_stands_between_tokens(pattern: str, recursion: Any)
         judged.add(allowed)
     assert judged == {True, False}
     assert not c.accepts(" " + compact(NESTED))
-
-
-@pytest.mark.parametrize("name", SCHEMAS)
-def test_an_empty_pattern_is_compact_and_what_a_pattern_allows_is_valid(name: str) -> None:
-    limits: Any = {"free_depth": 1, "recursion": "unroll"}
-    usual = explorer.json_schema(SCHEMAS[name], **limits)
-    empty = explorer.json_schema(SCHEMAS[name], whitespace_pattern="", **limits)
-    assert empty.equivalent(usual)
-    optional = explorer.json_schema(SCHEMAS[name], whitespace_pattern="[ ]?", **limits)
-    dumps = explorer.json_schema(SCHEMAS[name], whitespace="dumps", **limits)
-    for c in (usual, dumps):
-        assert (c - optional).is_empty()
-    for word in islice(words(optional.dfa), 100):
-        assert validator(name).is_valid(json.loads(word)), word
 
 
 def test_a_tree_on_a_stack_has_the_same_white_space() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import itertools
-import pickle
 import re
 from collections.abc import Iterator
 from itertools import product
@@ -134,12 +133,6 @@ def test_sampled_texts_are_parsed() -> None:
     repeated_sampling(many(WIZARD, 1, 2, separator="\n---\n"), 50)
 
 
-@pytest.mark.long
-def test_two_thousand_sampled_texts_are_parsed() -> None:
-    repeated_sampling(WIZARD, 2000)
-    repeated_sampling(many(choice({"a": "b", "c": ["dd", "d"]}), 1, separator=", "), 2000)
-
-
 def nested(depth: int) -> Constraint:
     """A template in a template, so many times, with repetitions and limits now and then."""
     found = regex("a")
@@ -157,30 +150,6 @@ def nested(depth: int) -> Constraint:
 def test_templates_that_nest_too_deep_are_refused_while_they_are_built(depth: int) -> None:
     with pytest.raises(ConstraintError, match=r"more than 100 deep\. Nest fewer"):
         nested(depth)
-
-
-@pytest.mark.long
-def test_as_deep_as_is_allowed_everything_works_with_a_notebook_above_it() -> None:
-    deep = nested(99)
-    marks = [level for level in range(99) if level % 7 not in (3, 5)]
-    text = "(" * len(marks) + "a" + ")" * len(marks)
-    vocabulary = explorer.Vocabulary.from_bytes([b"(", b")", b"a", b"(("], eos_ids=[4])
-
-    def below(frames: int) -> None:
-        if frames:
-            return below(frames - 1)
-        machine = explorer.compile(deep, vocabulary, lazy=True)
-        state = machine.start
-        for letter in text:
-            following = machine.step(state, "()a".index(letter))
-            assert following is not None
-            state = following
-        assert machine.is_final(state)
-        assert str(deep) and repr(deep) and deep.parse(text)
-        assert pickle.loads(pickle.dumps(deep)).source == deep.source
-        return None
-
-    below(120)  # A notebook's own frames are about sixty.
 
 
 # The stretch of the text for each part, against a search through all divisions.
