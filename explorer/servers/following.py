@@ -15,17 +15,18 @@ anything that it puts before every text.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Final
 
 from explorer.arguments import counted, shown
-from explorer.automata.machine import NO_ARC, ByteMachine
+from explorer.automata.machine import NO_ARC
 from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError
-from explorer.memo import memo
 from explorer.servers.phases import answer_begins
-from explorer.servers.reasoning import after_mark, marks_of, names_shown, parser_is_on
+from explorer.servers.reasoning import after_mark, marks_of, parser_is_on
 from explorer.servers.run import LIMITED, ServedToken, ServerRun
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.walks.spelling import fewest_tokens, longest_spelled
@@ -40,20 +41,31 @@ _LEAST_AGREEING: Final = 0.9
 in another form."""
 
 
+def written(ids: Iterable[int], vocabulary: Vocabulary, *, names: bool = False) -> bytes:
+    """The bytes of some ids, those outside of the vocabulary left out.
+
+    Args:
+        names: Whether control tokens are spelled by their names.
+    """
+    known = [token for token in ids if 0 <= token < len(vocabulary)]
+    return b"".join(
+        vocabulary.tokens[token] or (vocabulary.special.get(token, "").encode() if names else b"")
+        for token in known
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class IdentifiedRun:
     """The tokens of a run's answer with their ids.
 
     Args:
         tokens: The tokens; each has an id.
-        skipped: The number of tokens before the answer.
         text: The text, if only that is known; then ``tokens`` are one tokenization of it, or
             empty. ``None`` where the tokens are known.
         mark: The mark that ended the reasoning before the answer; empty without one.
     """
 
     tokens: tuple[ServedToken, ...]
-    skipped: int
     text: str | None
     notes: tuple[str, ...]
     mark: str = ""
@@ -68,6 +80,10 @@ class IdentifiedRun:
         """Whether there is no answer."""
         return not self.tokens and not self.text
 
+    def data(self, vocabulary: Vocabulary) -> bytes:
+        """The bytes of the answer."""
+        return written(self.ids, vocabulary) if self.text is None else self.text.encode()
+
 
 def identify(run: ServerRun, vocabulary: Vocabulary) -> IdentifiedRun:
     """Find the id of each token of a run's answer.
@@ -78,148 +94,112 @@ def identify(run: ServerRun, vocabulary: Vocabulary) -> IdentifiedRun:
     if run.tokens and all(token.token is not None for token in run.tokens):
         _check_meaning(run, vocabulary)
         return _answer(run, run.tokens, vocabulary, ())
-    tokens = _looked_up(run, vocabulary) if run.tokens else None
-    if tokens is not None:
+    if run.tokens and (tokens := _looked_up(run, vocabulary)) is not None:
         note = "The log has no ids; they were found by what each token writes."
         known = _answer(run, tokens, vocabulary, (note,))
-        if run.text is None or _written(known.ids, vocabulary) == run.text.encode():
+        if run.text is None or known.data(vocabulary) == run.text.encode():
             return known
     return _of_text(run, vocabulary)
 
 
 def _check_meaning(run: ServerRun, vocabulary: Vocabulary) -> None:
     """Refuse a run whose ids have another text in this vocabulary."""
-    asked = wrong = 0
-    first: tuple[int, ServedToken] | None = None
-    for index, token in enumerate(run.tokens):
-        held = _data(token.token, vocabulary)
-        if token.text is None or _HALF in token.text or held is None:
-            continue  # The log does not show the token's own bytes.
-        asked += 1
-        # A token that is decoded alone may lose the space that it begins with.
-        if token.text.encode().strip(b" ") != held.strip(b" "):
-            wrong += 1
-            first = first or (index, token)
-    if first is not None and asked - wrong < _LEAST_AGREEING * asked:
-        index, token = first
-        held = _data(token.token, vocabulary)
+    compared = [
+        (index, token, held)
+        for index, token in enumerate(run.tokens)
+        if token.text is not None and _HALF not in token.text  # The log shows its own bytes.
+        if (held := written([token.token or 0], vocabulary))
+    ]
+    # A token that is decoded alone may lose the space that it begins with.
+    wrong = [
+        (index, token, held)
+        for index, token, held in compared
+        if (token.text or "").encode().strip(b" ") != held.strip(b" ")
+    ]
+    if len(compared) - len(wrong) < _LEAST_AGREEING * len(compared):
+        index, token, held = wrong[0]
         raise ExplorerError(
-            f"{run.place} was written with another tokenizer: {counted(wrong, 'token')} of {asked} "
-            f"mean other text here. The first is token {index}, id {token.token}: "
+            f"{run.place} was written with another tokenizer: {counted(len(wrong), 'token')} of "
+            f"{len(compared)} mean other text here. The first is token {index}, id {token.token}: "
             f"{shown(token.text)} in the log, {shown(held)} in the vocabulary.",
             remedy="Give the tokenizer of the model that the server ran: --tokenizer PATH.",
             evidence={"index": index, "token": token.token, "log": token.text, "held": held},
         )
 
 
-def _written(ids: Sequence[int], vocabulary: Vocabulary) -> bytes:
-    return b"".join(_data(token, vocabulary) or b"" for token in ids)
-
-
-def _data(token: int | None, vocabulary: Vocabulary) -> bytes | None:
-    inside = token is not None and token < len(vocabulary)
-    return vocabulary.tokens[token] if inside and token is not None else None
-
-
 def _looked_up(run: ServerRun, vocabulary: Vocabulary) -> tuple[ServedToken, ...] | None:
     """The tokens with ids, found by their bytes; ``None`` where the vocabulary lacks one."""
-    known = _by_bytes(vocabulary)
     named = {name: token for token, name in vocabulary.special.items()}
     tokens: list[ServedToken] = []
     for token in run.tokens:
-        if token.token is None and token.text in named:
-            # A control token is shown by its name.
-            tokens.append(replace(token, token=named[token.text]))
-            continue
-        data = token.data if token.data is not None else (token.text or "").encode()
-        shown_alone = token.text is not None and _HALF in token.text
-        if shown_alone and data == (token.text or "").encode():
-            return None  # A half character was decoded alone, and its bytes are lost.
-        if token.token is None and data not in known:
+        text = token.text or ""
+        data = text.encode() if token.data is None else token.data
+        ids = [token.token] if token.token is not None else list(vocabulary.ids_of(data))
+        if text in named and token.token is None:  # A control token is shown by its name.
+            ids = [named[text]]
+        elif not data or (_HALF in text and data == text.encode()):
+            ids = []  # A half character was decoded alone, and its bytes are lost.
+        if not ids:
             return None
-        tokens.append(replace(token, token=known[data] if token.token is None else token.token))
-    if run.text is not None:
-        whole = b"".join(vocabulary.tokens[one.token or 0] or b"" for one in tokens)
-        if not whole.endswith(run.text.encode()):
-            return None  # The texts are not the bytes: a space was lost, for example.
-    return tuple(tokens)
-
-
-@memo
-def _by_bytes(vocabulary: Vocabulary) -> dict[bytes, int]:
-    """The lowest id for each byte string of the vocabulary."""
-    ids: dict[bytes, int] = {}
-    for token, data in enumerate(vocabulary.tokens):
-        if data:
-            ids.setdefault(data, token)
-    return ids
+        tokens.append(replace(token, token=ids[0]))
+    whole = written([token.token or 0 for token in tokens], vocabulary)
+    # Where the texts are not the bytes, a space was lost, for example.
+    return tuple(tokens) if whole.endswith((run.text or "").encode()) else None
 
 
 def _answer(
-    run: ServerRun,
-    tokens: Sequence[ServedToken],
-    vocabulary: Vocabulary,
-    notes: tuple[str, ...],
+    run: ServerRun, tokens: Sequence[ServedToken], vocabulary: Vocabulary, notes: tuple[str, ...]
 ) -> IdentifiedRun:
     """The tokens of the answer: those after the reasoning, where a server has taken that off."""
-    whole = IdentifiedRun(tuple(tokens), 0, None, notes)
+    whole = IdentifiedRun(tuple(tokens), None, notes)
     if not parser_is_on(run):
         return whole
-    pieces = names_shown([token.token for token in tokens], vocabulary)
-    reasoned = after_mark(pieces, marks_of(run))
-    if reasoned is None and not run.text and run.reasoning:
-        return replace(whole, tokens=(), skipped=len(tokens))
-    skipped, mark = reasoned or (_before(run.text or "", tokens, vocabulary), "")
+    pieces = [written([token], vocabulary, names=True) for token in whole.ids]
+    skipped, mark = after_mark(pieces, marks_of(run)) or (0, "")
+    if not mark and not run.text and run.reasoning:
+        skipped = len(tokens)
+    elif not mark and run.text and (data := whole.data(vocabulary)).endswith(run.text.encode()):
+        sizes = [len(written([token], vocabulary)) for token in whole.ids]
+        before = len(data) - len(run.text.encode())
+        skipped = bisect_left(list(accumulate(sizes, initial=0)), before)
     if not skipped:
         return whole
-    before = b"".join(pieces[:skipped]).decode(errors="replace")
+    before = shown(b"".join(pieces[:skipped]).decode(errors="replace"))
     note = (
-        f"The first {counted(skipped, 'token')} are not of the answer and were left out: "
-        f"{shown(before)}."
+        f"The first {counted(skipped, 'token')} are not of the answer and were left out: {before}."
     )
-    return IdentifiedRun(tuple(tokens[skipped:]), skipped, None, (*notes, note), mark)
-
-
-def _before(text: str, tokens: Sequence[ServedToken], vocabulary: Vocabulary) -> int:
-    """The number of tokens before those that write a text, which is at the end of all."""
-    sizes = [len(_data(token.token, vocabulary) or b"") for token in tokens]
-    written = b"".join(_data(token.token, vocabulary) or b"" for token in tokens)
-    if not text or not written.endswith(text.encode()):
-        return 0
-    left, skipped = len(written), 0
-    while left > len(text.encode()):
-        left -= sizes[skipped]
-        skipped += 1
-    return skipped
+    return IdentifiedRun(tuple(tokens[skipped:]), None, (*notes, note), mark)
 
 
 def _of_text(run: ServerRun, vocabulary: Vocabulary) -> IdentifiedRun:
     text = run.text
     if not text and not run.tokens:
-        return IdentifiedRun((), 0, text, ())
+        return IdentifiedRun((), text, ())
     if text is None:
         text = "".join(token.text or "" for token in run.tokens)
     why = (
-        "The log has a text and no tokens"
-        if not run.tokens
-        else "The log's tokens do not write its text with this tokenizer"
+        "The log's tokens do not write its text with this tokenizer"
+        if run.tokens
+        else "The log has a text and no tokens"
     )
-    note = (
-        f"{why}, so the text was judged, whichever way it was cut into tokens. The session shows "
-        "one way; the model may have taken another, and log-probabilities are not known."
-    )
-    notes = (note,)
+    notes = [f"{why}, {_JUDGED_AS_TEXT}"]
     # A text beside its reasoning has had the reasoning taken off.
     reasoned = None if run.reasoning else after_mark([text.encode()], marks_of(run))
     mark = "" if reasoned is None else reasoned[1]
     if mark:
         text = text.encode()[answer_begins(text.encode(), mark) :].decode()
-        notes = (*notes, f"The reasoning up to {mark} was left out.")
+        notes.append(f"The reasoning up to {mark} was left out.")
     if run.finish in LIMITED and text.endswith(_HALF):
         text = text.rstrip(_HALF)
-        notes = (*notes, "The text was cut within a character, which was left out.")
-    own = tuple(ServedToken(token) for token in own_split(text, vocabulary))
-    return IdentifiedRun(own, 0, text, notes, mark)
+        notes.append("The text was cut within a character, which was left out.")
+    own = tuple(map(ServedToken, own_split(text, vocabulary)))
+    return IdentifiedRun(own, text, tuple(notes), mark)
+
+
+_JUDGED_AS_TEXT: Final = (
+    "so the text was judged, whichever way it was cut into tokens. The session shows one way; the "
+    "model may have taken another, and log-probabilities are not known."
+)
 
 
 def own_split(text: str, vocabulary: Vocabulary) -> tuple[int, ...]:
@@ -229,11 +209,10 @@ def own_split(text: str, vocabulary: Vocabulary) -> tuple[int, ...]:
         Ids that write a prefix of the text, nearly always all of it; empty without a
         tokenizer.
     """
-    ids = vocabulary.encode(text) or ()
-    data = text.encode()
-    if not ids or _written(ids[:1], vocabulary) == data[: len(_data(ids[0], vocabulary) or b"")]:
+    ids, data = vocabulary.encode(text) or (), text.encode()
+    first = written(ids[:1], vocabulary)
+    if data.startswith(first):
         return ids
-    first = _data(ids[0], vocabulary) or b""
     if not first.startswith(b" ") or not data.startswith(first[1:]):
         return ()
     # The first token is replaced by the one without its space, if there is one.
@@ -286,8 +265,11 @@ class JudgedRun:
 
 def follow_run(
     identified: IdentifiedRun, machine: TokenMachine, budget: Budget | None = None
-) -> JudgedRun:
-    """Follow a run through a machine.
+) -> tuple[IdentifiedRun, JudgedRun]:
+    """Follow a run through a machine; in a text, names of control tokens may be these tokens.
+
+    A log with a text alone spells control tokens out. That reading is taken where the
+    constraint has control tokens and the machine follows it further than the plain text.
 
     Args:
         identified: The tokens of the run, or its text.
@@ -296,110 +278,74 @@ def follow_run(
     Raises:
         BudgetExceeded: The time is up.
     """
-    meter = Meter(budget)
+    meter, vocabulary = Meter(budget), machine.vocabulary
     if identified.text is None:
-        return _of_ids(identified.ids, machine, meter)
-    data = identified.text.encode()
+        return identified, follow_ids(identified.ids, machine, meter)
+    judged = _follow_text(identified, machine, meter)
+    byte_machine = machine.byte_machine
+    if byte_machine is None or not byte_machine.reads_letters or judged.complete:
+        return identified, judged
+    if ids := _split_at_names(identified.text, vocabulary):
+        notes = (_NAMED, *identified.notes[1:])
+        named = IdentifiedRun(tuple(map(ServedToken, ids)), None, notes)
+        read = follow_ids(ids, machine, meter)
+        if read.complete or len(written(read.ids, vocabulary, names=True)) > len(judged.data):
+            return named, read
+    return identified, judged
+
+
+_NAMED: Final = (
+    "The names of control tokens in the text were read as those tokens. The rest was cut as the "
+    "tokenizer cuts it; the model may have cut it otherwise."
+)
+
+
+def _follow_text(identified: IdentifiedRun, machine: TokenMachine, meter: Meter) -> JudgedRun:
+    data, byte_machine = (identified.text or "").encode(), machine.byte_machine
     read = read_tokenizations(machine, data, identified.ids, meter)
     before = data[: read.num_bytes]
     if read.writable == len(data):
         complete = read.num_bytes == len(data) and machine.is_final(read.states[-1])
         return JudgedRun(read.ids, read.states, before, certain=False, complete=complete)
-    spelled = longest_spelled(trie_of(machine.vocabulary, machine.byte_machine), data)
-    byte_machine = machine.byte_machine
+    spelled = longest_spelled(trie_of(machine.vocabulary, byte_machine), data)
     if spelled < len(data) and byte_machine is not None and not byte_machine.over_tokens:
-        byte, complete = _of_bytes(byte_machine, data)
-        return JudgedRun(read.ids, read.states, before, (), False, byte, complete, spelled)
+        state = byte_machine.start
+        for at, byte in enumerate(data):
+            state = byte_machine.step(state, byte)
+            if state == NO_ARC:
+                return JudgedRun(read.ids, read.states, before, (), False, at, False, spelled)
+        complete = byte_machine.is_accepting(state)
+        return JudgedRun(read.ids, read.states, before, (), False, None, complete, spelled)
     rest = () if read.refused is None else (read.refused,)
     if rest and identified.ids[: len(read.ids) + 1] == (*read.ids, *rest):
         rest = identified.ids[len(read.ids) :]  # The tokenizer's own, to the end of the text.
     # The text may also spell the name of a control token, which masks treat as writing nothing.
-    named = any(data.startswith(name.encode(), read.num_bytes) for name in _names(machine))
+    names = [name.encode() for name in machine.vocabulary.special.values() if name]
+    named = data.startswith(tuple(names), read.num_bytes)
     return JudgedRun(read.ids, read.states, before, rest, read.only and not named, read.writable)
-
-
-def follow_named(
-    identified: IdentifiedRun, machine: TokenMachine, budget: Budget | None = None
-) -> tuple[IdentifiedRun, JudgedRun]:
-    """Follow a run; in a text, names of control tokens may be read as these tokens.
-
-    A log with a text alone spells control tokens out. That reading is taken where the
-    constraint has control tokens and the machine follows it further than the plain text.
-
-    Args:
-        identified, budget: As in `follow_run`.
-
-    Raises:
-        BudgetExceeded: The time is up.
-    """
-    judged = follow_run(identified, machine, budget)
-    byte_machine = machine.byte_machine
-    if identified.text is None or byte_machine is None or not byte_machine.reads_letters:
-        return identified, judged
-    ids = None if judged.complete else _split_at_names(identified.text, machine.vocabulary)
-    if ids is None:
-        return identified, judged
-    note = (
-        "The names of control tokens in the text were read as those tokens. The rest was cut as "
-        "the tokenizer cuts it; the model may have cut it otherwise."
-    )
-    notes = (note, *identified.notes[1:])
-    named = IdentifiedRun(tuple(map(ServedToken, ids)), 0, None, notes)
-    read = follow_run(named, machine, budget)
-    spelled = sum(len(_shown(token, machine.vocabulary)) for token in read.ids)
-    if read.complete or spelled > len(judged.data):
-        return named, read
-    return identified, judged
-
-
-def _shown(token: int, vocabulary: Vocabulary) -> bytes:
-    """The bytes of a token in a text that spells control tokens out."""
-    return vocabulary.tokens[token] or vocabulary.special.get(token, "").encode()
 
 
 def _split_at_names(text: str, vocabulary: Vocabulary) -> tuple[int, ...] | None:
     """The ids of a text that contains names of control tokens; ``None`` without such a name,
     or where no tokens spell the rest."""
     known = {name: token for token in vocabulary.letters if (name := vocabulary.special.get(token))}
-    if not known:
-        return None
-    longest_first = sorted(known, key=len, reverse=True)
-    parts = re.split(f"({'|'.join(map(re.escape, longest_first))})", text)
-    if len(parts) == 1:
-        return None
+    longest_first = map(re.escape, sorted(known, key=len, reverse=True))
+    parts = re.split(f"({'|'.join(longest_first)})", text) if known else [text]
     ids = list[int]()
     for part in parts:
-        if part in known:
-            ids.append(known[part])
-            continue
-        own: tuple[int, ...] | None = own_split(part, vocabulary) if part else ()
-        if _written(own, vocabulary) != part.encode():
+        own = (known[part],) if part in known else own_split(part, vocabulary)
+        if written(own, vocabulary, names=True) != part.encode():
             own = fewest_tokens(trie_of(vocabulary, None), part.encode())
         if own is None:
             return None
         ids += own
-    return tuple(ids)
+    return tuple(ids) if len(parts) > 1 else None
 
 
-def _of_bytes(machine: ByteMachine, data: bytes) -> tuple[int | None, bool]:
-    """The first byte that a machine over bytes does not read, and whether the text is a word."""
-    state = machine.start
-    for at, byte in enumerate(data):
-        state = machine.step(state, byte)
-        if state == NO_ARC:
-            return at, False
-    return None, machine.is_accepting(state)
-
-
-def _names(machine: TokenMachine) -> tuple[str, ...]:
-    """The names of the vocabulary's control tokens."""
-    return tuple(filter(None, machine.vocabulary.special.values()))
-
-
-def _of_ids(ids: tuple[int, ...], machine: TokenMachine, meter: Meter) -> JudgedRun:
+def follow_ids(ids: Sequence[int], machine: TokenMachine, meter: Meter) -> JudgedRun:
+    """Follow ids through a machine, up to the first that it masks."""
     vocabulary = machine.vocabulary
-    states = [machine.start]
-    data = bytearray()
+    states, ids = [machine.start], tuple(ids)
     for index, token in enumerate(ids):
         if index % _TOKENS_BETWEEN_LOOKS == 0:
             check_time(meter, len(ids), "id")
@@ -407,11 +353,52 @@ def _of_ids(ids: tuple[int, ...], machine: TokenMachine, meter: Meter) -> Judged
         following = machine.step(states[-1], token) if inside else None
         if following is None:
             # After the end of text, further control tokens are padding.
-            padding = all(_data(each, vocabulary) is None for each in ids[index:])
-            ended = states[-1] == DONE and padding
-            rest = () if ended else ids[index:]
-            return JudgedRun(ids[:index], tuple(states), bytes(data), rest, complete=ended)
-        data += vocabulary.tokens[token] or b""
+            ended = states[-1] == DONE and not written(ids[index:], vocabulary)
+            data, rest = written(ids[:index], vocabulary), () if ended else ids[index:]
+            return JudgedRun(ids[:index], tuple(states), data, rest, complete=ended)
         states.append(following)
     complete = states[-1] == DONE or machine.is_final(states[-1])
-    return JudgedRun(ids, tuple(states), bytes(data), complete=complete)
+    return JudgedRun(ids, tuple(states), written(ids, vocabulary), complete=complete)
+
+
+@dataclass(frozen=True, slots=True)
+class RunReading:
+    """A run under one reading of its constraint.
+
+    Args:
+        machine: The constraint over the vocabulary.
+        identified: The tokens or the text of the answer.
+        judged: The part of it that the machine allows.
+    """
+
+    machine: TokenMachine
+    identified: IdentifiedRun
+    judged: JudgedRun
+
+    @property
+    def text(self) -> str | None:
+        """The text, if the tokens are not known."""
+        return self.identified.text
+
+    @property
+    def stop(self) -> int | None:
+        """The place of the first masked byte, else token; ``None`` where nothing is masked."""
+        judged = self.judged
+        if not judged.stopped:
+            return None
+        return len(judged.ids) if judged.byte is None else judged.byte
+
+    @property
+    def at(self) -> int:
+        """The number of bytes that are allowed."""
+        return len(self.judged.data) if self.judged.byte is None else self.judged.byte
+
+    @property
+    def before(self) -> bytes:
+        """The bytes that are allowed."""
+        return self.identified.data(self.machine.vocabulary)[: self.at]
+
+    @property
+    def after(self) -> bytes:
+        """The bytes after them."""
+        return self.identified.data(self.machine.vocabulary)[self.at :]

@@ -9,34 +9,27 @@ are named as such.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Final, cast
 
 from explorer.arguments import shown
-from explorer.errors import DamagedFile
-from explorer.servers.log import TEXT_PARTS, LogPlace, ServerLog, parsed, text_of_parts
+from explorer.servers.log import (
+    RECORD_AGAIN,
+    LogPlace,
+    ServerLog,
+    asked,
+    is_text,
+    parsed,
+    text_of_parts,
+)
 from explorer.servers.phases import demanded_tools, tools_of, unknown_parser, unparsed_call
-from explorer.servers.request import RequestedConstraint, engine_of, requested_of
-from explorer.servers.run import REFUSED, ServedToken, ServerRun, stops_of
+from explorer.servers.request import RequestedConstraint, engine_of, requested_of, stops_of
+from explorer.servers.run import REFUSED, ServedToken, ServerRun
 from explorer.servers.settings import server_of
 from explorer.servers.tables import table
-
-
-@dataclass(frozen=True, slots=True)
-class LoggedColumns:
-    """The paths of what a format says of each token: each gives a list, one entry for a token.
-
-    Args:
-        ids, texts, data, log_probs: Its id, text, bytes and log-probability.
-    """
-
-    ids: tuple[str, ...] = ()
-    texts: tuple[str, ...] = ()
-    data: str = ""
-    log_probs: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +37,17 @@ class LogFormat:
     """The format in which one kind of server writes its runs, as paths.
 
     A path is below an answer, or below the request or the response with ``request:`` or
-    ``response:`` before it (`LogPlace.every`).
+    ``response:`` before it (`LogPlace.every`); of several the first with a value counts.
 
     Args:
         name: The name of the format.
-        looked_for: The evidence that identifies a log of this format, as a noun phrase.
         marks: The paths that a response of this format has: those of one entry, with spaces
             between.
-        answers: The path of the answers in a response; empty where it is one itself.
-        further: The path of further answers below an answer.
+        answers: The paths of the answers in a response, which may be one itself.
         content: The paths of the text: a text, or a list of parts, with reasoning and calls.
-        reasoning: The paths of the reasoning.
-        calls, refusal: The paths of the calls, and of a refusal.
-        tokens: The tokens.
+        reasoning, calls, refusal: The paths of the reasoning, the calls, and a refusal.
+        ids, texts, data, log_probs: The paths of the id, text, bytes and log-probability of each
+            token: lists, one entry for a token.
         finish: The paths of the reason for the end.
         stop: The keys of the stop that ended it; null there means the end of text.
         told: The paths of a message of the server on the end.
@@ -65,15 +56,16 @@ class LogFormat:
     """
 
     name: str
-    looked_for: str
     marks: tuple[str, ...]
-    answers: str = ""
-    further: str = ""
+    answers: tuple[str, ...] = ("",)
     content: tuple[str, ...] = ()
     reasoning: tuple[str, ...] = ()
     calls: tuple[str, ...] = ()
     refusal: tuple[str, ...] = ()
-    tokens: LoggedColumns = field(default=LoggedColumns())
+    ids: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    data: tuple[str, ...] = ()
+    log_probs: tuple[str, ...] = ()
     finish: tuple[str, ...] = ()
     stop: tuple[str, ...] = ()
     told: tuple[str, ...] = ()
@@ -90,35 +82,56 @@ def format_names() -> tuple[str, ...]:
     return tuple(known.name for known in FORMATS)
 
 
-def format_of(log: ServerLog) -> LogFormat:
-    """The format of a log.
+def runs_in(log: ServerLog) -> Iterator[ServerRun]:
+    """The runs of a log: one for each answer, or for each of its calls.
 
     Raises:
-        DamagedFile: No format recognises it.
+        DamagedFile: The answer is an error of the server or has no choice, no format recognises
+            it, or a value does not conform to the format.
     """
-    first = log.first()
-    for known in FORMATS:
-        if any(all(map(first.has, mark.split())) for mark in known.marks):
-            return known
-    unread = unread_answer(log)
-    if unread is not None:
-        raise unread
-    looked = "; ".join(f"{known.name}: {known.looked_for}" for known in FORMATS)
-    place = log.response
-    raise DamagedFile(
-        f"{place.file}: {place.path or 'the document'} is not of a known format. "
-        f"Looked for: {looked}.",
-        remedy='Write {"request": ..., "response": ...} with the bodies as they were sent; '
-        "docs/servers.md has an example of each format.",
-        evidence={"file": place.file, "place": place.path, "formats": list(format_names())},
-    )
+    first, place = log.first(), log.response
+    is_error = first.has("error") or first.find("object").value == "error"
+    if is_error and not first.has("choices"):
+        told = first.find("error.message", "error", "message") or first
+        raise place.error(f"is an error of the server: {shown(told.value)}.", _LEAVE_OUT)
+    known = (row for row in FORMATS if any(all(map(first.has, x.split())) for x in row.marks))
+    row = next(known, None)
+    if row is None and first.names("choices"):
+        raise place.error("has no choice that can be read.", _NO_CHOICE)
+    if row is None:
+        marks = [" or ".join(x.replace(" ", " and ") for x in row.marks) for row in FORMATS]
+        looked = "; ".join(map(": ".join, zip(format_names(), marks, strict=True)))
+        raise place.error(f"is not of a known format. Looked for: {looked}.", _ENVELOPE)
+    server = server_of(log)
+    for number, response in enumerate(log.answers()):
+        several = isinstance(place.value, list)
+        request = _request_of(log.request, number) if several else log.request
+        if not request and row.echo:
+            request = response.one(row.echo)
+        for answer in (answer for path in row.answers for answer in response.every(path)):
+            yield from _runs_of(_Answer(row, request, response, answer), server)
 
 
-# --- reading a row ----------------------------------------------------------------------------
+_LEAVE_OUT: Final = "Leave this document out: nothing was written that could be explained."
+_NO_CHOICE: Final = "Record the response with its choices, or leave this document out."
+_ENVELOPE: Final = (
+    'Write {"request": ..., "response": ...} with the bodies as they were sent; docs/servers.md '
+    "has an example of each format."
+)
+
+
+def _request_of(request: LogPlace, number: int) -> LogPlace:
+    """The request as it applies to one of several texts: each may have its own values."""
+    held = dict(request.mapping()) if request else {}
+    for key in ("text", "sampling_params", "input_ids"):
+        own = cast("list[object]", value) if isinstance(value := held.get(key), list) else []
+        if own and not isinstance(own[0], int):
+            held[key] = own[number] if number < len(own) else None
+    return replace(request, value=held or None)
 
 
 @dataclass(frozen=True, slots=True)
-class _AnswerReader:
+class _Answer:
     """One answer of a log, read by the paths of a format."""
 
     row: LogFormat
@@ -126,74 +139,56 @@ class _AnswerReader:
     response: LogPlace
     answer: LogPlace
 
-    def every(self, path: str) -> list[LogPlace]:
-        side, _, rest = path.rpartition(":")
-        base = {"request": self.request, "response": self.response}.get(side, self.answer)
-        return base.every(rest) if base and path else []
+    def every(self, *paths: str) -> list[LogPlace]:
+        """The values at some paths."""
+        bases = {"request": self.request, "response": self.response, "": self.answer}
+        split = (path.rpartition(":") for path in paths)
+        return [
+            place for side, _, rest in split if bases[side] for place in bases[side].every(rest)
+        ]
 
     def one(self, paths: tuple[str, ...]) -> LogPlace:
-        places = [place for path in paths for place in self.every(path)]
-        missing = places[0] if places else LogPlace(self.answer.file, "".join(paths[:1]), None)
-        return next(filter(None, places), missing)
+        """The first value at one of some paths; a missing one where there is none."""
+        places = self.every(*paths)
+        return next(filter(None, places), (*places, LogPlace(self.answer.file, "", None))[0])
+
+    def column(self, paths: tuple[str, ...], count: int | None = None) -> list[LogPlace]:
+        """The values of each token at the paths; those of a second path must be the same.
+
+        Args:
+            count: The number of tokens, where it is known.
+        """
+        lists = [places for path in paths if any(places := self.every(path))]
+        for first, other in ((lists[0], each) for each in lists[1:]):
+            for one, two in zip(first, other, strict=False):
+                if one.value != two.value:
+                    raise one.wrong(f"{shown(two.value)}, as {two.path} is")
+        places = lists[0] if lists else [LogPlace("", "", None)] * (count or 0)
+        if count not in (None, len(places)):
+            holder = replace(places[0], path=places[0].path.rpartition("[")[0])
+            raise holder.error(
+                f"has {len(places)} values, not {count}, as many as there are tokens.", RECORD_AGAIN
+            )
+        return places
 
 
-def runs_in(row: LogFormat, log: ServerLog) -> tuple[ServerRun, ...]:
-    """The runs of a log of a format: one for each answer, or for each of its calls.
-
-    Raises:
-        DamagedFile: A value does not conform to the format.
-    """
-    several = isinstance(log.response.value, list)
-    server = server_of(log)
-    runs: list[ServerRun] = []
-    for number, response in enumerate(log.answers()):
-        request = _request_of(log, number) if several else log.request
-        answers = response.every(row.answers) if row.answers else [response]
-        for answer in answers:
-            runs += _runs_of(_AnswerReader(row, request, response, answer), log, server)
-            for other in answer.every(row.further) if row.further else ():
-                held = {**other.mapping(), "details": other.value}
-                again = LogPlace(other.file, other.path, held)
-                runs += _runs_of(_AnswerReader(row, request, response, again), log, server)
-    return tuple(runs)
-
-
-def _request_of(log: ServerLog, number: int) -> LogPlace:
-    """The request as it applies to one of several texts: each may have its own values."""
-    if not log.request:
-        return log.request
-    held = dict(log.request.mapping())
-    for key in ("text", "sampling_params", "input_ids"):
-        value = held.get(key)
-        own = cast("list[object]", value) if isinstance(value, list) else []
-        if own and not isinstance(own[0], int):
-            held[key] = own[number] if number < len(own) else None
-    return LogPlace(log.request.file, log.request.path, held)
-
-
-def _runs_of(read: _AnswerReader, log: ServerLog, server: str) -> Iterator[ServerRun]:
+def _runs_of(read: _Answer, server: str) -> Iterator[ServerRun]:
     row, request, answer = read.row, read.request, read.answer
-    if not request and row.echo:
-        request = read.one((row.echo,))
     requested = requested_of(request, server)
-    parts = _parts(read.one(row.content)) if row.content else _AnswerParts()
-    reasoning = (
-        "".join(filter(None, (text_of_parts(read.one(row.reasoning)), parts.reasoning))) or None
-    )
-    named = [
-        place for key in row.stop for place in read.every(key) if _is_given(place, answer, key)
-    ]
-    prompt = read.one(row.prompt)
+    found = [_parts(read.one((path,))) for path in row.content]
+    parts = next((each for each in found if each != _Parts()), _Parts())
+    reasoning = text_of_parts(read.one(row.reasoning)) + parts.reasoning
+    stops = [read.one((key,)) for key in row.stop if answer.names(key)]
+    told, model = read.one(row.told).optional_text(), read.response.find("model")
     base = ServerRun(
-        place=answer.file, format=row.name, model=log.model(), prompt=_prompt(prompt),
+        place=answer.file, format=row.name, prompt=_prompt(read.one(row.prompt)),
+        model=(model or asked(request, "model")).optional_text(),
         finish=read.one(row.finish).optional_text(), requested=requested,
-        stops=stops_of(request, named[0] if named else None),
-        reasoning=reasoning, server=server, request=request,
+        stops=stops_of(request, stops), stop_named=bool(stops), reasoning=reasoning or None,
+        server=server, request=request,
+        notes=(f"The server says: {shown(told)}.",) if told else (),
     )  # fmt: skip
-    if message := read.one(row.told).optional_text():
-        base = replace(base, notes=(*base.notes, f"The server says: {shown(message)}."))
-    calls = [*parts.calls, *(call for path in row.calls for call in read.every(path) if call)]
-    if calls:
+    if calls := [*parts.calls, *filter(None, read.every(*row.calls))]:
         if parts.text and requested is not None:
             yield replace(base, text=parts.text)
         elif parts.text:
@@ -202,32 +197,25 @@ def _runs_of(read: _AnswerReader, log: ServerLog, server: str) -> Iterator[Serve
         yield from (_call(base, call) for call in calls)
         return
     refused = parts.text if base.finish in REFUSED else None
-    told = parts.refusal or read.one(row.refusal).optional_text() or refused
-    if told and parts.text in (None, "", refused):
+    refusal = parts.refusal or read.one(row.refusal).optional_text() or refused
+    if refusal and parts.text in (None, "", refused):
         said = "The answer is a refusal, about which no constraint of the request speaks."
-        yield replace(base, text=told, requested=None, elsewhere=said, notes=(*base.notes, said))
+        yield replace(base, text=refusal, requested=None, elsewhere=said, notes=(*base.notes, said))
         return
     tokens, text = _tokens(read), parts.text
-    if row.name == "OpenAI completions" and request and request.at("echo").value is True:
-        tokens, text = _without_echo(tokens, text or "", base.prompt)
+    if text and asked(request, "echo").value is True and text.startswith(str(base.prompt)):
+        size = len(str(base.prompt))  # The request asked for the prompt to be repeated.
+        ends = accumulate(len(token.text or "") for token in tokens)
+        tokens = tuple(each for each, end in zip(tokens, ends, strict=True) if end > size)
+        text = text[size:]
     elsewhere = "" if requested else unknown_parser(request) or unparsed_call(request, text or "")
-    if text is None and not tokens and not reasoning and row.content:
-        said = f"The answer has no text: {read.one(row.content).path} is null."
-        base, elsewhere = replace(base, notes=(*base.notes, said)), elsewhere or said
     yield replace(base, text=text, tokens=tokens, elsewhere=elsewhere)
-
-
-def _is_given(place: LogPlace, answer: LogPlace, path: str) -> bool:
-    """Whether a key stands in the answer, be it with null."""
-    owner, _, key = path.rpartition(".")
-    held = answer.one(owner).value if owner and answer.has(owner) else answer.value
-    return bool(place) or (isinstance(held, dict) and key in held)
 
 
 def _prompt(place: LogPlace) -> str | tuple[dict[str, str], ...] | None:
     """A prompt's text, or its messages without parts that are not text."""
     if not place or isinstance(place.value, str):
-        return cast("str | None", place.value)
+        return place.optional_text()
     turns = place.entries("a text, or a list of messages")
     if not turns or not all(turn.has("role") for turn in turns):
         return None
@@ -238,7 +226,7 @@ def _prompt(place: LogPlace) -> str | tuple[dict[str, str], ...] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _AnswerParts:
+class _Parts:
     """An answer's parts, put together by what they are."""
 
     text: str | None = None
@@ -247,28 +235,30 @@ class _AnswerParts:
     refusal: str = ""
 
 
-def _parts(place: LogPlace) -> _AnswerParts:
+def _parts(place: LogPlace) -> _Parts:
     """The parts of an answer that is a text or a list of parts."""
     if not place or isinstance(place.value, str):
-        return _AnswerParts(place.optional_text())
-    made = _AnswerParts()
+        return _Parts(place.optional_text())
+    made = _Parts()
     for part in place.entries("a text, or a list of parts"):
-        kind = "text" if isinstance(part.value, str) else part.at("type").value
-        if kind in TEXT_PARTS:
-            text = text_of_parts(LogPlace(part.file, part.path, [part.value]))
-            made = replace(made, text=(made.text or "") + text)
+        kind = "text" if is_text(part) else part.at("type").value
+        inner = _Parts()
+        if kind == "text":
+            inner = _Parts(text_of_parts(replace(part, value=[part.value])))
         elif kind == "message":
             inner = _parts(part.at("content"))
-            text = None if inner.text is None else (made.text or "") + inner.text
-            made = replace(made, text=text, refusal=made.refusal + inner.refusal)
         elif kind in ("reasoning", "thinking", "reasoning_content"):
             keys = ("content", "summary", "thinking", "text", "reasoning")
-            thought = "".join(text_of_parts(part.at(key)) for key in keys)
-            made = replace(made, reasoning=made.reasoning + thought)
+            inner = _Parts(reasoning="".join(text_of_parts(part.at(key)) for key in keys))
         elif kind in ("tool_use", "function_call", "tool_call", "custom_tool_call"):
-            made = replace(made, calls=(*made.calls, part))
+            inner = _Parts(calls=(part,))
         elif kind == "refusal":
-            made = replace(made, refusal=part.at("refusal").text())
+            inner = _Parts(refusal=part.at("refusal").text())
+        texts = [text for text in (made.text, inner.text) if text is not None]
+        made = _Parts(
+            "".join(texts) if texts else None, made.reasoning + inner.reasoning,
+            made.calls + inner.calls, made.refusal + inner.refusal,
+        )  # fmt: skip
     return made
 
 
@@ -276,186 +266,60 @@ def _call(base: ServerRun, call: LogPlace) -> ServerRun:
     """The run of a call: its arguments under the parameters of its tool, if they are
     constrained."""
     function = call.one("function", "custom") or call
-    name = function.at("name").text()
-    given = function.one("arguments", "input", "parameters")
-    notes: tuple[str, ...] = ()
-    if isinstance(given.value, dict):
-        text = json.dumps(given.mapping(), ensure_ascii=False)
-        notes = (
-            "The log has the arguments as an object; they were judged as json.dumps writes it.",
-        )
-    else:
-        text = given.optional_text() or ""
-    run = replace(base, text=text, reasoning=None, call=name)
-    what = f"The answer is a call of the tool {shown(name)}"
+    name, given = function.at("name").text(), function.one("arguments", "input", "parameters")
+    as_object = isinstance(given.value, dict)
+    text = json.dumps(given.value, ensure_ascii=False) if as_object else given.optional_text() or ""
+    said = [f"The answer is a call of the tool {shown(name)}."]
+    run = replace(base, text=text, reasoning=None, call=name, requested=None)
     tools, demanded = tools_of(base.request), demanded_tools(base.request)
-    names = [tool.at("name").value for tool in tools]
-    if tools and name not in names:
-        said = f"There is no tool {shown(name)}; the tools are {', '.join(map(str, names))}."
+    tool = next((tool for tool in tools if tool.at("name").value == name), call)
+    is_demanded = demanded is not None and name in (demanded or (name,))
+    wanted, elsewhere = None, ""
+    if tools and tool is call:
+        names = [tool.at("name").value for tool in tools]
+        elsewhere = f"There is no tool {shown(name)}; the tools are {', '.join(map(str, names))}."
         place = LogPlace(base.request.file, "request.tools", names)
         wanted = None if demanded is None else RequestedConstraint(place, "choice")
-        return replace(run, text=name, requested=wanted, elsewhere=said, notes=(*run.notes, said))
-    for tool in tools:
-        strict = tool.at("strict").value is True
+        run = replace(run, text=name)
+    elif tools and (grammar := tool.one("format.definition", "format.grammar.definition")):
+        syntax = tool.one("format.syntax", "format.grammar.syntax").value
+        wanted = RequestedConstraint(grammar, "regex" if syntax == "regex" else "grammar")
+    elif tools and (tool.at("strict").value is True or is_demanded):
         parameters = tool.one("parameters", "input_schema")
-        followed = strict or demanded == () or name in (demanded or ())
-        grammar = tool.one("format.definition", "format.grammar.definition")
-        if tool.at("name").value == name and grammar:
-            syntax = tool.one("format.syntax", "format.grammar.syntax").value
-            wanted = RequestedConstraint(grammar, "regex" if syntax == "regex" else "grammar")
-            return replace(run, requested=wanted, notes=(*run.notes, f"{what}."))
-        if tool.at("name").value == name and followed:
-            if not parameters:
-                parameters = replace(parameters, value={"type": "object"})
-            said = f"{what}; its arguments are held against {parameters.path}."
-            if _is_encoded_twice(text):
-                said += " They are a JSON text inside a JSON string: the server encoded them twice."
-            engine = engine_of(base.request, base.server, parameters.value)
-            wanted = RequestedConstraint(parameters, "json", engine=engine)
-            return replace(run, requested=wanted, notes=(*run.notes, said, *notes))
-    said = (
-        f"{what}, whose arguments the request does not constrain: it neither names the tool in "
-        "tool_choice nor demands a call nor says that it is strict, and its other constraints "
-        "speak about the text."
-    )
-    return replace(run, requested=None, elsewhere=said, notes=(*run.notes, said))
+        parameters = parameters or replace(parameters, value={"type": "object"})
+        engine = engine_of(base.request, base.server, parameters.value)
+        wanted = RequestedConstraint(parameters, "json", engine=engine)
+        said.append(f"Its arguments are held against {parameters.path}.")
+        inner = parsed(text)
+        if isinstance(inner, str) and isinstance(parsed(inner), dict):
+            said.append("They are a JSON text inside a JSON string: the server encoded them twice.")
+        if as_object:
+            said.append("The log has them as an object; they were judged as json.dumps writes it.")
+    else:
+        elsewhere = f"{said[0]} {_UNCONSTRAINED}"
+    notes = (*run.notes, elsewhere or " ".join(said))
+    return replace(run, requested=wanted, elsewhere=elsewhere, notes=notes)
 
 
-def _is_encoded_twice(text: str) -> bool:
-    inner = parsed(text)
-    return isinstance(inner, str) and isinstance(parsed(inner), dict)
-
-
-_UNLIKELY: Final = -9999.0
-"""The number that OpenAI and vLLM write in place of an unreported log-probability."""
+_UNCONSTRAINED: Final = (
+    "The request does not constrain its arguments: it neither names the tool in tool_choice nor "
+    "demands a call nor says that it is strict, and its other constraints speak about the text."
+)
 
 _ID_TEXT: Final = re.compile(r"token_id:(0|[1-9][0-9]{0,9})")
 """The text that vLLM writes for a token with ``return_tokens_as_token_ids``."""
 
 
-def _tokens(read: _AnswerReader) -> tuple[ServedToken, ...]:
+def _tokens(read: _Answer) -> tuple[ServedToken, ...]:
     """The tokens of an answer, from the columns of its format."""
-    row = read.row.tokens
-    ids = _column(read, *row.ids)
-    texts = [each.optional_text() for each in _column(read, *row.texts)]
-    count = max(len(ids), len(texts))
-    named = [None if text is None else _ID_TEXT.fullmatch(text) for text in texts]
-    if ids and texts and len(ids) != len(texts):
-        path = next(path for path in row.ids if read.every(path))
-        raise read.one((path.removesuffix("[]"),)).wrong(
-            f"a list of {len(texts)} ids, as many as there are log-probabilities"
-        )
-
-    def column(path: str, what: str) -> list[LogPlace | None]:
-        places: list[LogPlace | None] = [*read.every(path)]
-        if places and len(places) != count:
-            place = read.one((path.split("[]")[0],))
-            raise place.wrong(f"a list of {count} {what}, one for each token")
-        return places + [None] * (count - len(places))
-
-    numbers, data = column(row.log_probs, "log-probabilities"), column(row.data, "lists of bytes")
+    row = read.row
+    count = max(len(read.column(row.ids)), len(read.column(row.texts)))
+    columns = [read.column(paths, count) for paths in (row.ids, row.texts, row.data, row.log_probs)]
     tokens: list[ServedToken] = []
-    for k in range(count):
-        mark = named[k] if texts else None
-        token = ids[k].token_id() if ids else int(mark[1]) if mark else None
-        number, given = numbers[k], data[k]
-        tokens.append(
-            ServedToken(
-                token,
-                None if mark or not texts else texts[k],
-                None if mark or given is None else given.data(),
-                None if number is None else _log_prob(number),
-            )
-        )
+    for token, text, data, number in zip(*columns, strict=True):
+        shown_text = text.optional_text()
+        mark = _ID_TEXT.fullmatch(shown_text or "")
+        known = token.token_id() if token else int(mark[1]) if mark else None
+        written = (None, None) if mark else (shown_text, data.data())
+        tokens.append(ServedToken(known, *written, number.log_prob()))
     return tuple(tokens)
-
-
-def _column(read: _AnswerReader, *paths: str) -> list[LogPlace]:
-    """The entries at the first path that has some; those of another path must be the same."""
-    places = [entries for path in paths if path and (entries := read.every(path)) and any(entries)]
-    for entry in places[0] if places and len(places) > 1 else ():
-        entry.token_id()
-    if len(places) > 1 and [each.value for each in places[0]] != [each.value for each in places[1]]:
-        other = next(path for path in paths[::-1] if read.every(path)).removesuffix("[]")
-        raise read.one((other,)).wrong(f"the ids that {places[0][0].path.rpartition('[')[0]} has")
-    return places[0] if places else []
-
-
-def _log_prob(place: LogPlace) -> float | None:
-    """A log-probability; ``None`` for the number that stands for an unreported one."""
-    number = place.log_prob()
-    return None if number is not None and -math.inf < number <= _UNLIKELY else number
-
-
-def _without_echo(
-    tokens: tuple[ServedToken, ...], text: str, prompt: object
-) -> tuple[tuple[ServedToken, ...], str]:
-    """A completion without the prompt that the request asked to be repeated."""
-    if not isinstance(prompt, str) or not text.startswith(prompt):
-        return tokens, text
-    at, kept = 0, list[ServedToken]()
-    for token in tokens:
-        at += len(token.text or "")
-        if at > len(prompt):
-            kept.append(token)
-    return tuple(kept), text[len(prompt) :]
-
-
-# --- answers that are not runs ----------------------------------------------------------------
-
-_LEAVE_OUT: Final = "Leave this document out: nothing was written that could be explained."
-_NO_CHOICE: Final = "Record the response with its choices, or leave this document out."
-
-
-def unread_answer(log: ServerLog) -> DamagedFile | None:
-    """The error for a recognised answer that is not read; ``None`` for any other."""
-    first = log.first()
-    if not isinstance(first.value, dict):
-        return None
-    if (error := server_error(log)) is not None:
-        return error
-    if "choices" in first.mapping() and first.at("choices").value in (None, []):
-        return _refused(log.response, "has no choice: its list of choices is empty", _NO_CHOICE)
-    return None
-
-
-def server_error(log: ServerLog) -> DamagedFile | None:
-    """The error for an answer that reports a failure of the server; ``None`` for any other."""
-    first = log.first()
-    is_error = first.has("error") or (first.has("object") and first.at("object").value == "error")
-    if not is_error or first.has("choices"):
-        return None
-    paths = ("error.message", "error", "message")
-    told = next((first.one(path) for path in paths if first.has(path)), first)
-    return _refused(log.response, f"is an error of the server: {shown(told.value)}", _LEAVE_OUT)
-
-
-def failed_answer(log: ServerLog, error: DamagedFile) -> ServerRun:
-    """The run of a request that failed on the server.
-
-    Args:
-        error: The error from `server_error`.
-    """
-    place = log.response.path or "the document"
-    said = error.message.removeprefix(f"{log.response.file}: {place} ")
-    model = log.asked("model").value
-    known = model if isinstance(model, str) else None
-    return ServerRun(log.response.file, "an error", known, failed=f"The answer {said}")
-
-
-def unread_run(where: str, error: DamagedFile) -> ServerRun:
-    """The run of a document that could not be read.
-
-    Args:
-        where: The name of the log, with the document's line if it has several.
-    """
-    said = error.message.removeprefix(f"{where}: ")
-    return ServerRun(where, "an error", failed=f"It cannot be read: {said}")
-
-
-def _refused(place: LogPlace, what: str, remedy: str) -> DamagedFile:
-    return DamagedFile(
-        f"{place.file}: {place.path or 'the document'} {what}.",
-        remedy=remedy,
-        evidence={"file": place.file, "place": place.path},
-    )

@@ -13,8 +13,11 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Final, cast
+from typing import Annotated, Any, Final, cast
+
+import msgspec
 
 from explorer.arguments import LAST_ID, shown
 from explorer.errors import DamagedFile
@@ -25,10 +28,12 @@ RECORD_AGAIN: Final = "Record the run again, or correct the value; docs/servers.
 ROUNDING: Final = 1e-3
 """The farthest that rounding to 16 bits lifts a log-probability above 0."""
 
-_STEP: Final = re.compile(r"\[\d*\]|[^.\[\]]+")
+UNREPORTED: Final = -9999.0
+"""The number that OpenAI and vLLM write in place of a log-probability that is not reported."""
 
-_ASKED: Final = ("request", "body")
-"""The parts of a document that the client wrote."""
+_STEP: Final = re.compile(r"\[\d*\]|[^.\[\]]+")
+_ID: Final = Annotated[int, msgspec.Meta(ge=0, le=LAST_ID)]
+_BYTES: Final = list[Annotated[int, msgspec.Meta(ge=0, le=255)]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,19 +83,32 @@ class LogPlace:
         return places
 
     def one(self, *paths: str) -> LogPlace:
-        """The first value at one of some paths; a missing one where there is none."""
+        """The first value at one of some paths; a missing one where there is none.
+
+        Raises:
+            DamagedFile: As in `every`.
+        """
         places = [place for path in paths for place in self.every(path)]
-        missing = (
-            places[0] if places else LogPlace(self.file, ".".join((self.path, *paths[:1])), None)
-        )
-        return next(filter(None, places), missing)
+        missing = replace(self, path=f"{self.path}.{paths[0]}".strip("."), value=None)
+        return next(filter(None, places), (*places, missing)[0])
+
+    def find(self, *paths: str) -> LogPlace:
+        """The same for paths that may lead nowhere; never raises."""
+        for path in paths:
+            with suppress(DamagedFile):
+                if place := self.one(path):
+                    return place
+        return replace(self, path=f"{self.path}.{paths[0]}".strip("."), value=None)
 
     def has(self, path: str) -> bool:
         """Whether there is a value at a path; never raises."""
-        try:
-            return bool(self.one(path))
-        except DamagedFile:
-            return False
+        return bool(self.find(path))
+
+    def names(self, path: str) -> bool:
+        """Whether there is a key at a path, even with the value null; never raises."""
+        owner, _, key = path.rpartition(".")
+        held = (self.find(owner) if owner else self).value
+        return isinstance(held, dict) and key in held
 
     def __bool__(self) -> bool:
         """Whether there is a value."""
@@ -99,8 +117,12 @@ class LogPlace:
     def wrong(self, wanted: str, remedy: str = RECORD_AGAIN) -> DamagedFile:
         """The error for this value."""
         stands = "nothing" if self.value is None else shown(self.value)
+        return self.error(f"is {stands}, not {wanted}.", remedy)
+
+    def error(self, said: str, remedy: str) -> DamagedFile:
+        """An error about this place."""
         return DamagedFile(
-            f"{self.file}: {self.path or 'the document'} is {stands}, not {wanted}.",
+            f"{self.file}: {self.path or 'the document'} {said}",
             remedy=remedy,
             evidence={"file": self.file, "place": self.path},
         )
@@ -120,11 +142,21 @@ class LogPlace:
         listed = cast("list[object]", value)
         return [LogPlace(self.file, f"{self.path}[{k}]", one) for k, one in enumerate(listed)]
 
+    def checked(self, kind: Any, wanted: str) -> Any:
+        """The value as one of a type of msgspec's.
+
+        Raises:
+            DamagedFile: It is of another type; the innermost wrong value is named.
+        """
+        try:
+            return msgspec.convert(self.value, kind)
+        except msgspec.ValidationError as error:
+            inner = re.search(r"`\$(\S+)`$", str(error))
+            raise (self.one(inner[1]) if inner else self).wrong(wanted) from error
+
     def text(self) -> str:
         """The value as a text."""
-        if not isinstance(self.value, str):
-            raise self.wrong("a text")
-        return self.value
+        return self.checked(str, "a text")
 
     def optional_text(self) -> str | None:
         """The value as a text; ``None`` without one."""
@@ -132,9 +164,7 @@ class LogPlace:
 
     def token_id(self) -> int:
         """The value as a token id."""
-        if type(self.value) is not int or not 0 <= self.value <= LAST_ID:
-            raise self.wrong(f"a token id, a whole number from 0 to {LAST_ID:,}")
-        return self.value
+        return self.checked(_ID, f"a token id, a whole number from 0 to {LAST_ID:,}")
 
     def log_prob(self) -> float | None:
         """The value as a natural log-probability; ``None`` where it is not known.
@@ -142,54 +172,34 @@ class LogPlace:
         Values that rounding lifted above 0 become 0, and NaN is not known. Minus infinity is a
         probability of 0.
         """
-        if self.value is None:
-            return None
-        if isinstance(self.value, bool) or not isinstance(self.value, int | float):
-            raise self.wrong("a log-probability")
-        try:
-            number = float(self.value)
-        except OverflowError:
-            number = math.inf
-        if math.isnan(number):
-            return None
+        number: float = self.checked(float, "a log-probability") if self else math.nan
         if number > ROUNDING:
             raise self.wrong("a natural log-probability, 0 or less")
-        return min(number, 0.0)
+        unknown = math.isnan(number) or -math.inf < number <= UNREPORTED
+        return None if unknown else min(number, 0.0)
+
+    def data(self) -> bytes | None:
+        """The value as bytes, from a list of numbers from 0 to 255; ``None`` for null."""
+        return bytes(self.checked(_BYTES, "a list of bytes, or null")) if self else None
 
     def check_numbers(self) -> None:
-        """Check that NaN and infinities occur only among the response's log-probabilities.
+        """Check that NaN and infinities occur only among log-probabilities.
 
         JSON has neither, but Python's `json.dumps` writes them.
 
         Raises:
             DamagedFile: One occurs elsewhere.
         """
-        # Each place, whether a client wrote it, and whether it is a log-probability.
-        waiting: list[tuple[LogPlace, bool, bool]] = [(self, False, False)]
-        for place, asked, known in waiting:  # The list grows while it is read.
+        waiting = [self]
+        for place in waiting:  # The list grows while it is read.
             value = place.value
-            if isinstance(value, float) and not math.isfinite(value) and not known:
-                raise place.wrong("a number of JSON")
-            if isinstance(value, list):
-                waiting += [(entry, asked, known) for entry in place.entries()]
+            if isinstance(value, float) and not math.isfinite(value):
+                if "logprob" not in place.path or place.path.startswith("request"):
+                    raise place.wrong("a number of JSON")
+            elif isinstance(value, list):
+                waiting += place.entries()
             elif isinstance(value, dict):
-                for key, entry in cast("dict[str, object]", value).items():
-                    by_client = asked or (place is self and key in _ASKED)
-                    inside = known or "logprob" in key
-                    path = f"{place.path}.{key}" if place.path else key
-                    at = LogPlace(place.file, path, entry)
-                    waiting.append((at, by_client, inside and not by_client))
-
-    def data(self) -> bytes | None:
-        """The value as bytes, from a list of numbers from 0 to 255; ``None`` for null."""
-        if self.value is None:
-            return None
-        written = bytearray()
-        for entry in self.entries("a list of bytes, or null"):
-            if type(entry.value) is not int or not 0 <= entry.value <= 255:
-                raise entry.wrong("a byte, a whole number from 0 to 255")
-            written.append(entry.value)
-        return bytes(written)
+                waiting += [place.at(key) for key in place.mapping()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,60 +217,38 @@ class ServerLog:
     @classmethod
     def of(cls, document: LogPlace) -> ServerLog:
         """The log in a document."""
-        file, whole = document.file, document.value
-        if isinstance(whole, dict) and {"obj", "out"} <= set(cast("dict[str, object]", whole)):
-            return cls(document.at("obj"), document.at("out"))  # A line of SGLang's log as JSON.
-        nothing = LogPlace(file, "request", None)
-        if not isinstance(whole, dict) or "response" not in whole or document.has("done"):
-            return cls(nothing, document)  # Ollama's own answers have a key "response" too.
-        response, request = document.at("response"), document.at("request")
-        if not response and document.at("error"):
-            return cls(nothing, document)  # A failed request of a batch has no response.
-        if isinstance(response.value, dict) and response.at("body"):
-            response = response.at("body")
-        request = request if request else document.at("body")
-        if isinstance(request.value, dict) and request.at("body"):
-            request = request.at("body")
-        if request:
-            request.mapping()
-        server = document.at("server")
-        if server:
+        request = LogPlace(document.file, "request", None)
+        response = document.find("response.body", "response")
+        if document.has("obj") and document.has("out"):  # A line of SGLang's log as JSON.
+            return cls(document.at("obj"), document.at("out"))
+        if not response or document.has("done"):  # Ollama's own answers have a "response" too.
+            return cls(request, document)
+        if asked := document.find("request.body", "request", "body.body", "body"):
+            asked.mapping()
+            request = asked
+        if server := document.at("server"):
             named = {"name": server.value} if isinstance(server.value, str) else server.mapping()
-            asked = request.mapping() if request else {}
             settings = {
                 key: value for key, value in named.items() if key not in ("name", "version")
             }
-            request = LogPlace(file, "request", {**settings, **asked, "server": named})
+            asked_for = request.mapping() if request else {}
+            request = replace(request, value={**settings, **asked_for, "server": named})
         return cls(request, response)
 
     def first(self) -> LogPlace:
         """The response, or the first of a list of them."""
-        return (self.answers() or [LogPlace(self.response.file, self.response.path, None)])[0]
+        return (self.answers() or [replace(self.response, value=None)])[0]
 
     def answers(self) -> list[LogPlace]:
         """The response, or each entry of a list of responses."""
         several = isinstance(self.response.value, list)
         return self.response.entries() if several else [self.response]
 
-    def asked(self, *paths: str) -> LogPlace:
-        """A value of the request, or of an object in it that servers read as a part of it."""
-        for owner in owners_of(self.request):
-            for path in paths:
-                if owner.has(path):
-                    return owner.one(path)
-        return LogPlace(self.response.file, paths[0], None)
 
-    def model(self) -> str | None:
-        """The model's name in the response or the request."""
-        first = self.first()
-        named = first.at("model") if isinstance(first.value, dict) else None
-        return (named or self.asked("model")).optional_text()
-
-
-def parsed(text: str) -> object:
+def parsed(text: str | bytes) -> object:
     """The value of a JSON text; ``None`` where it is not JSON."""
     try:
-        return parse_json(text.encode(), constant=float)
+        return parse_json(text if isinstance(text, bytes) else text.encode(), constant=float)
     except ValueError:
         return None
 
@@ -273,21 +261,28 @@ def owners_of(request: LogPlace) -> list[LogPlace]:
     """The objects in which the keys of a request may stand."""
     if not request:
         return []
-    nested = [request.at(key) for key in NESTED if isinstance(request.at(key).value, dict)]
-    return [request, *nested]
+    nested = map(request.at, NESTED)
+    return [request, *(place for place in nested if isinstance(place.value, dict))]
+
+
+def asked(request: LogPlace, *paths: str) -> LogPlace:
+    """A setting of a request; without a value where it has none."""
+    places = (owner.find(path) for owner in owners_of(request) for path in paths)
+    return next(filter(None, places), replace(request, path=paths[0], value=None))
 
 
 def text_of_parts(place: LogPlace) -> str:
     """A text, or the text of all parts of a list that are text."""
-    if not place:
-        return ""
-    if isinstance(place.value, str):
-        return place.value
-    return "".join(
-        part.value if isinstance(part.value, str) else part.at("text").text()
-        for part in place.entries("a text, or a list of parts")
-        if isinstance(part.value, str) or part.at("type").value in TEXT_PARTS
-    )
+    if not place or isinstance(place.value, str):
+        return place.optional_text() or ""
+    parts = place.entries("a text, or a list of parts")
+    texts = (one if isinstance(one.value, str) else one.at("text") for one in parts if is_text(one))
+    return "".join(text.text() for text in texts)
+
+
+def is_text(part: LogPlace) -> bool:
+    """Whether a part of an answer is text, of the answer or of its reasoning."""
+    return isinstance(part.value, str) or part.at("type").value in TEXT_PARTS
 
 
 TEXT_PARTS: Final = ("text", "input_text", "output_text", "summary_text", "reasoning_text")

@@ -8,9 +8,8 @@ a log that adds them to the request is read with them.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from explorer.languages.constraint import Constraint, literal
 from explorer.languages.phases.functions import any_text, control_names, phase, token
@@ -48,19 +47,14 @@ def answer_begins(shown: bytes, mark: str) -> int | None:
         >>> answer_begins(b"Two.</think>2", "</think>")
         12
     """
-    if mark == HARMONY_FINAL:
-        match = _FINAL.search(shown)
-        return None if match is None else match.end()
-    at = shown.find(mark.encode())
-    return None if at < 0 else at + len(mark.encode())
+    pattern = _FINAL if mark == HARMONY_FINAL else re.compile(re.escape(mark.encode()))
+    match = pattern.search(shown)
+    return None if match is None else match.end()
 
 
 def tag_constraint(place: LogPlace, vocabulary: Vocabulary | None) -> Constraint:
     """The constraint of a structural tag; names of control tokens in it mean these tokens."""
-    value = place.value
-    if not isinstance(value, dict | str):
-        raise place.wrong("a structural tag, an object or its text")
-    given = cast("Mapping[str, object] | str", value)
+    given = place.checked(dict[str, Any] | str, "a structural tag, an object or its text")
     names = () if vocabulary is None else control_names(vocabulary)
     return Constraint(StructuralTag.of(given, names, strict=False).with_met_controls())
 
@@ -70,15 +64,14 @@ def asks_for_calls(request: LogPlace) -> bool:
 
     Under ``tool_choice="auto"`` servers enforce the schema only of tools that are ``strict``.
     """
-    if not request or request.at("tool_call_parser").value not in TOOL_PARSERS:
-        return False
-    strict = any(tool.at("strict").value is True for tool in tools_of(request))
-    return bool(tools_of(request)) and (demanded_tools(request) is not None or strict)
+    listed = tools_of(request) if request.find("tool_call_parser").value in TOOL_PARSERS else []
+    strict = any(tool.at("strict").value is True for tool in listed)
+    return bool(listed) and (demanded_tools(request) is not None or strict)
 
 
 def tools_of(request: LogPlace) -> list[LogPlace]:
     """The tools of a request, each the object that has its name and its parameters."""
-    listed = request.one("tools", "functions") if request else request
+    listed = request.find("tools", "functions")
     each = listed.entries("a list of tools") if listed else []
     return [tool.one("function", "custom") or tool for tool in each]
 
@@ -92,23 +85,19 @@ def demanded_tools(request: LogPlace) -> tuple[str, ...] | None:
     Returns:
         ``None`` where no call is demanded.
     """
-    choice = request.one("tool_choice", "function_call") if request else request
-    if not choice or choice.value in ("auto", "none"):
-        return None
+    choice = request.find("tool_choice", "function_call")
+    kind = choice.value if isinstance(choice.value, str) else choice.find("type").value
+    if kind in ("required", "any"):
+        return ()
+    if kind == "allowed_tools":
+        if choice.find("allowed_tools.mode", "mode").value != "required":
+            return None
+        listed = choice.find("allowed_tools.tools", "tools").entries("a list of tools")
+        return tuple(each.find("function.name", "name").text() for each in listed)
+    named = choice.find("function.name", "name", "function")
     if isinstance(choice.value, str):
-        return () if choice.value in ("required", "any") else (choice.value,)
-    kind = choice.at("type").value
-    listed = choice.one("allowed_tools.tools", "tools") if kind == "allowed_tools" else None
-    if listed is not None:
-        mode = choice.one("allowed_tools.mode", "mode").value
-        names = [each.one("function.name", "name") for each in listed.entries() if listed]
-        return tuple(name.text() for name in names) if mode == "required" else None
-    named = choice.one("function.name") if choice.has("function.name") else choice.at("name")
-    if not named and isinstance(choice.at("function").value, str):
-        named = choice.at("function")
-    if named:
-        return (named.text(),)
-    return () if kind in ("required", "any") else None
+        named = choice
+    return (named.text(),) if named and named.value not in ("auto", "none") else None
 
 
 def schema_of_calls(request: LogPlace) -> object:
@@ -117,12 +106,12 @@ def schema_of_calls(request: LogPlace) -> object:
     OpenAI's form of tools alone: servers make the model write the arguments of a named tool, or a
     list of names and parameters.
     """
-    demanded, tools = demanded_tools(request), tools_of(request)
-    parser = request.at("tool_call_parser")
-    if demanded is None or parser or not tools or not all(tool.has("parameters") for tool in tools):
+    demanded, listed = demanded_tools(request), tools_of(request)
+    given = all(tool.has("parameters") for tool in listed)
+    if demanded is None or request.has("tool_call_parser") or not listed or not given:
         return None
-    wanted = [tool for tool in tools if not demanded or tool.at("name").value in demanded]
-    if request.at("tool_choice").value not in ("required", "any") and len(wanted) == 1:
+    wanted = [tool for tool in listed if not demanded or tool.at("name").value in demanded]
+    if request.find("tool_choice").value not in ("required", "any") and len(wanted) == 1:
         return wanted[0].at("parameters").value
     calls = [
         {
@@ -141,7 +130,7 @@ def schema_of_calls(request: LogPlace) -> object:
 def unparsed_call(request: LogPlace, text: str) -> str:
     """A sentence on a call that stands in the text of an answer; empty where there is none."""
     mark = next((each for each in CALL_MARKS if each in text), None)
-    if mark is None or not tools_of(request) or request.at("tool_call_parser"):
+    if mark is None or not tools_of(request) or request.has("tool_call_parser"):
         return ""
     return (
         f"The text holds {mark}, with which a call begins: the server did not read it as one. "
@@ -152,7 +141,7 @@ def unparsed_call(request: LogPlace, text: str) -> str:
 
 def unknown_parser(request: LogPlace) -> str:
     """A sentence on an unknown parser of calls that a request names; else empty."""
-    parser = request.at("tool_call_parser").value if request else None
+    parser = request.find("tool_call_parser").value
     if not isinstance(parser, str) or parser in TOOL_PARSERS:
         return ""
     if parser in UNREAD_PARSERS:
@@ -171,12 +160,10 @@ def tools_constraint(place: LogPlace, vocabulary: Vocabulary | None) -> Constrai
     Args:
         place: The request.
     """
-    demanded, names = demanded_tools(place), [tool.at("name").value for tool in tools_of(place)]
-    choice: Any = "auto"
-    if place.at("tool_choice").value == "none":
-        choice = "none"
-    elif demanded is not None:
-        listed = [{"type": "function", "function": {"name": name}} for name in demanded or names]
+    demanded = demanded_tools(place)
+    choice: Any = "none" if place.at("tool_choice").value == "none" else "auto"
+    if demanded is not None:
+        listed = [{"type": "function", "function": {"name": name}} for name in demanded]
         wanted = {"mode": "required", "tools": listed}
         choice = {"type": "allowed_tools", "allowed_tools": wanted} if demanded else "required"
     return tools(
@@ -195,7 +182,6 @@ def after_reasoning(constraint: Constraint, end: str, vocabulary: Vocabulary) ->
     Args:
         end: The mark: a control token if the vocabulary has one of that name.
     """
-    is_token = end in control_names(vocabulary)
-    closing = token(end) if is_token else literal(end)
+    closing = token(end) if end in control_names(vocabulary) else literal(end)
     thought = phase("reasoning", any_text(excluding=[end]) + closing)
     return thought + phase("answer", constraint)

@@ -17,13 +17,7 @@ from typing import Final, cast
 from explorer.arguments import file_path, shown, whole_text, wrong
 from explorer.errors import DamagedFile, ExplorerError
 from explorer.files import file_errors, parse_json
-from explorer.servers.formats import (
-    failed_answer,
-    format_of,
-    runs_in,
-    server_error,
-    unread_run,
-)
+from explorer.servers.formats import runs_in
 from explorer.servers.log import LogPlace, ServerLog
 from explorer.servers.run import ServerRun
 from explorer.servers.streams import documents_of_events, documents_of_log, joined
@@ -37,9 +31,11 @@ MOST_RUNS: Final = 100_000
 MOST_TOKENS: Final = 2**20
 """The most tokens of a run."""
 
-
 MOST_CHARACTERS: Final = 2**22
 """The most characters of the text of a run."""
+
+Document = Mapping[str, object] | Sequence[object]
+"""A log in the form of `json.loads`, or a list of logs."""
 
 
 def read_runs(path: str | os.PathLike[str]) -> tuple[ServerRun, ...]:
@@ -80,68 +76,39 @@ def runs_of(data: bytes | str | Document, file: str = "the log") -> tuple[Server
     """
     file = whole_text("file", file)
     data = _content(data)
-    if len(data) > MOST_BYTES:
-        remedy = "Split it: a file of JSON Lines can be cut between any two lines."
-        message = f"{file} has more than {MOST_BYTES:,} bytes."
-        raise _too_much(message, MOST_BYTES, remedy, LogPlace(file, "", None))
-    runs: list[ServerRun] = []
-    failed: list[DamagedFile] = []  # Errors of servers, and unreadable documents.
-    unread = 0
+    _bound(len(data), MOST_BYTES, "bytes", LogPlace(file, "", None))
+    runs, failed = list[ServerRun](), list[DamagedFile]()
     odd = b"NaN" in data or b"Infinity" in data
-    for document, fault in _documents(data, file):
+    for document in _documents(data, file):
         try:
-            if fault is not None:
-                raise fault
+            if isinstance(document.value, DamagedFile):
+                raise document.value
             if odd:
                 document.check_numbers()
-            log = joined(ServerLog.of(document))
-            if (error := server_error(log)) is not None:
-                failed.append(error)
-                runs.append(failed_answer(log, error))
-            else:
-                runs += _bounded(runs_in(format_of(log), log), document)
+            for run in runs_in(joined(ServerLog.of(document))):
+                _bound(len(run.tokens), MOST_TOKENS, "tokens", document)
+                _bound(len(run.text or ""), MOST_CHARACTERS, "characters", document)
+                runs.append(run)
         except DamagedFile as error:
             failed.append(error)
-            unread += 1
-            runs.append(unread_run(document.file, error))
-        if len(runs) > MOST_RUNS:
-            at = LogPlace(file, document.path, None)
-            message = f"{file} holds more than {MOST_RUNS:,} runs."
-            raise _too_much(message, MOST_RUNS, "Split it.", at)
+            said = error.message.removeprefix(f"{document.file}: ")
+            failure = f"It cannot be read: {said}"
+            runs.append(ServerRun(document.file, "an error", failed=failure))
+        _bound(len(runs), MOST_RUNS, "runs", document)
     if not runs:
-        raise DamagedFile(
-            f"{file} holds no run.",
-            remedy="Give a log with at least one response.",
-            evidence={"file": file, "place": ""},
-        )
-    if unread == len(runs) or (failed and len(runs) == 1):
+        raise LogPlace(file, "", None).error("holds no run.", "Give a log with a response.")
+    if len(failed) == len(runs):
         raise failed[0]
     if len(runs) == 1:
         return tuple(runs)
     return tuple(replace(run, place=f"{run.place}, run {k}") for k, run in enumerate(runs))
 
 
-def _bounded(runs: tuple[ServerRun, ...], document: LogPlace) -> tuple[ServerRun, ...]:
-    """The runs of a document, checked not to be too long."""
-    for run in runs:
-        if len(run.tokens) > MOST_TOKENS:
-            message = f"{run.place} has {len(run.tokens):,} tokens; {MOST_TOKENS:,} are read."
-            raise _too_much(message, MOST_TOKENS, "Cut the run.", document)
-        if len(run.text or "") > MOST_CHARACTERS:
-            has = f"{run.place} has a text of {len(run.text or ''):,} characters;"
-            message = f"{has} {MOST_CHARACTERS:,} are read."
-            raise _too_much(message, MOST_CHARACTERS, "Cut the run.", document)
-    return runs
-
-
-def _too_much(message: str, limit: int, remedy: str, place: LogPlace) -> DamagedFile:
-    """The error for a log over a limit."""
-    evidence = {"file": place.file, "place": place.path, "limit": limit}
-    return DamagedFile(message, remedy=remedy, evidence=evidence)
-
-
-Document = Mapping[str, object] | Sequence[object]
-"""A log in the form of `json.loads`, or a list of logs."""
+def _bound(size: int, most: int, what: str, place: LogPlace) -> None:
+    """Refuse a log over a limit."""
+    if size > most:
+        remedy = "Split it: a file of JSON Lines can be cut between any two lines."
+        raise place.error(f"has more {what} than are read: {most:,} are read.", remedy)
 
 
 def _content(given: object) -> bytes:
@@ -168,54 +135,25 @@ _CONTENT: Final = (
 )
 
 
-def _documents(data: bytes, file: str) -> Iterator[tuple[LogPlace, DamagedFile | None]]:
-    """The documents of a file, entries of lists one by one; or the error of an unreadable line."""
+def _documents(data: bytes, file: str) -> Iterator[LogPlace]:
+    """The documents of a file, entries of lists one by one; for an unreadable line its error."""
     data = data.removeprefix(b"\xef\xbb\xbf")
-    for documents in (documents_of_events(data), documents_of_log(data)):
-        if documents:
-            names = [file if len(documents) == 1 else f"{file}, {k}" for k in range(len(documents))]
-            yield from (
-                (LogPlace(name, "", each), None)
-                for name, each in zip(names, documents, strict=True)
-            )
-            return
-    try:
-        whole = parse_json(data, constant=float)
-    except ValueError as error:
-        # A single document over several lines has no line that is a document by itself.
-        if b"\n" not in data.strip() or not any(map(_is_document, data.split(b"\n"))):
-            raise _not_json(error, file) from error
-    else:
-        yield from _entries(LogPlace(file, "", whole))
+    if pieces := documents_of_events(data) or documents_of_log(data):
+        names = [file] if len(pieces) == 1 else [f"{file}, {k}" for k in range(len(pieces))]
+        yield from (LogPlace(name, "", each) for name, each in zip(names, pieces, strict=True))
         return
-    for number, line in enumerate(data.split(b"\n"), 1):
-        if line.strip():
-            name = f"{file}, line {number}"
-            try:
-                value = parse_json(line, constant=float)
-            except ValueError as error:
-                yield LogPlace(name, "", None), _not_json(error, name, number)
-            else:
-                yield from _entries(LogPlace(name, "", value))
-
-
-def _is_document(line: bytes) -> bool:
-    """Whether a line is a JSON object or list."""
-    if not line.lstrip().startswith((b"{", b"[")):
-        return False
-    try:
-        parse_json(line, constant=float)
-    except ValueError:
-        return False
-    return True
-
-
-def _entries(document: LogPlace) -> Iterator[tuple[LogPlace, None]]:
-    value = document.value
-    if isinstance(value, list) and not _is_response(cast("list[object]", value)):
-        yield from ((entry, None) for entry in document.entries())
-    else:
-        yield document, None
+    documents = [LogPlace(file, "", _value(data, file))]
+    if isinstance(error := documents[0].value, DamagedFile):
+        # A single document over several lines has no line that is a document by itself.
+        lines = [(k, line) for k, line in enumerate(data.split(b"\n"), 1) if line.strip()]
+        named = [(f"{file}, line {k}", _value(line, f"{file}, line {k}", k)) for k, line in lines]
+        if len(lines) < 2 or not any(isinstance(value, dict | list) for _, value in named):
+            raise error
+        documents = [LogPlace(name, "", value) for name, value in named]
+    for document in documents:
+        value = document.value
+        several = isinstance(value, list) and not _is_response(cast("list[object]", value))
+        yield from document.entries() if several else [document]
 
 
 def _is_response(entries: list[object]) -> bool:
@@ -223,19 +161,20 @@ def _is_response(entries: list[object]) -> bool:
     return len(entries) == 1 and isinstance(entries[0], dict) and "generated_text" in entries[0]
 
 
-def _not_json(error: ValueError, file: str, line: int | None = None) -> DamagedFile:
-    """The error for a file that is not JSON, or for one line of it."""
-    place, reason, what = "", str(error), "JSON that can be read"
-    if isinstance(error, json.JSONDecodeError):
-        place = f"column {error.colno}"
-        place = f"line {error.lineno}, {place}" if line is None else place
-        reason, what = error.msg, "JSON"
-    elif isinstance(error, UnicodeDecodeError):
-        place, reason, what = f"byte {error.start}", "it is not UTF-8", "JSON"
-    where = f" at {place}" if place else ""
-    subject = file if line is None else f"{file}: it"
+def _value(data: bytes, file: str, line: int | None = None) -> object:
+    """The value of a document, or the error for one that cannot be read."""
+    try:
+        return parse_json(data, constant=float)
+    except json.JSONDecodeError as error:
+        above = "" if line else f"line {error.lineno}, "
+        place, reason = f"{above}column {error.colno}", error.msg
+    except UnicodeDecodeError as error:
+        place, reason = f"byte {error.start}", "it is not UTF-8"
+    except ValueError as error:
+        place, reason = "", str(error)
+    at = f" at {place}" if place else " that can be read"
     return DamagedFile(
-        f"{subject} is not {what}{where}: {reason[:200]}.",
+        f"{file}{': it' if line else ''} is not JSON{at}: {reason[:200]}.",
         remedy="Write one JSON document, or one on each line.",
         evidence={"file": file, "place": place, "reason": shown(reason)},
     )

@@ -11,9 +11,9 @@ members in the order of the schema and any white space between the tokens of JSO
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Final, cast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
 
 from explorer.errors import ConstraintError, ExplorerError
 from explorer.languages.constraint import Constraint, choice, regex
@@ -28,7 +28,7 @@ from explorer.servers.phases import (
     tools_constraint,
 )
 from explorer.servers.settings import ASSUMED, SERVERS
-from explorer.servers.tables import table
+from explorer.servers.tables import by_name, table
 from explorer.vocabulary import Vocabulary
 
 MOST_FREE_DEPTH: Final = 8
@@ -37,16 +37,6 @@ MOST_FREE_DEPTH: Final = 8
 _OWN_CONSTRAINT: Final = (
     "Give the constraint yourself: --regex, --json-schema, --grammar or --choice."
 )
-
-_ANY_OBJECT: Final = r"""
-root   ::= ws object ws
-object ::= "{" ws ( member ( ws "," ws member )* ws )? "}"
-member ::= string ws ":" ws value
-array  ::= "[" ws ( value ( ws "," ws value )* ws )? "]"
-value  ::= object | array | string | number | "true" | "false" | "null"
-string ::= "\"" ( [^"\\\x00-\x1F] | "\\" ( ["\\/bfnrt] | "u" [0-9a-fA-F]{4} ) )* "\""
-number ::= "-"? ( "0" | [1-9] [0-9]* ) ( "." [0-9]+ )? ( [eE] [+-]? [0-9]+ )?
-"""
 
 
 @dataclass(frozen=True)
@@ -68,8 +58,13 @@ class RequestedConstraint:
     kind: str
     compact: bool = False
     pattern: str | None = None
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
     engine: str = ""
+
+    @property
+    def is_json(self) -> bool:
+        """Whether it is about a text of JSON."""
+        return self.kind in ("json", "json_object")
 
     def constraint(self, depth: int = 3, vocabulary: Vocabulary | None = None) -> Constraint:
         """The constraint, as the engine reads it.
@@ -91,7 +86,7 @@ class RequestedConstraint:
             raise self.unusable(error) from error
 
     def _made(self, depth: int, vocabulary: Vocabulary | None) -> Constraint:
-        place = self.place
+        place, value = self.place, self.place.value
         match self.kind:
             case "structural_tag":
                 return tag_constraint(place, vocabulary)
@@ -100,27 +95,21 @@ class RequestedConstraint:
             case "regex":
                 return regex(place.text())
             case "choice":
-                return choice([entry.text() for entry in place.entries("a list of texts")])
+                return choice(place.checked(list[str], "a list of texts"))
             case "grammar":
                 # vLLM's rule: GBNF writes "::=", Lark a colon.
                 return grammar(place.text(), "gbnf" if "::=" in place.text() else "lark")
-            case "json_object" if self.engine:
-                return self._of_schema({"type": "object"}, depth)
             case "json_object":
-                spaces = '""' if self.compact else "[ \\t\\n\\r]*"
-                return grammar(_ANY_OBJECT + f"ws     ::= {spaces}\n")
+                value = {"type": "object"}
             case _:
-                return self._of_schema(place.value, depth)
-
-    def _of_schema(self, value: object, depth: int) -> Constraint:
-        if not isinstance(value, dict | str | bool):
-            raise self.place.wrong("a JSON Schema, an object or its text")
+                place.checked(dict[str, Any] | str | bool, "a JSON Schema, an object or its text")
         return json_schema(
             cast("Mapping[str, object] | bool | str", value),
             whitespace="compact" if self.compact or self.pattern is not None else "flexible",
             whitespace_pattern=self.pattern,
             strict=False,
             free_depth=min(depth, MOST_FREE_DEPTH),
+            recursion="stack" if self.kind == "json_object" else "auto",
         )
 
     def unusable(self, error: ExplorerError) -> ConstraintError:
@@ -145,30 +134,43 @@ class ConstraintPlace:
         kind: Its kind, as in `RequestedConstraint`.
         types: The values of ``type`` beside it (above it, for a ``json_schema``) with which it
             counts; empty for any.
+        equals: The value that must stand there; ``None`` for any.
         note: What its reader should know, as a sentence.
+        server: The server of which the note is true; empty for any.
     """
 
     path: str
     kind: str
     types: tuple[str, ...] = ()
+    equals: str | bool | None = None
     note: str = ""
+    server: str = ""
 
-    @property
-    def above(self) -> str:
-        """The path of the format that it is a part of; empty without one."""
-        return next((path for path in _FORMATS if self.path.startswith(path)), "")
+    def fits(self, owner: LogPlace) -> bool:
+        """Whether the value that stands there is one of the row's."""
+        value = owner.find(self.path).value
+        if value in (None, "") or self.equals not in (None, value):
+            return False
+        if self.path == "format" and self.equals is None and not isinstance(value, dict):
+            return False
+        path = next(filter(self.path.startswith, FORMATTED), self.path.split(".")[0])
+        return not self.types or owner.find(f"{path}.type").value in self.types
 
 
 PLACES: Final = table("places", tuple[ConstraintPlace, ...])
 """The places of a constraint in a request, the likelier first where one holds another."""
+
+FORMATTED: Final = ("response_format", "text.format", "output_format", "output_config.format")
+"""The paths of objects whose ``type`` says what the others mean."""
+
+_SEVERAL: Final = ("structured_outputs", "guided_decoding")
+"""The objects of which each key is a constraint of its own."""
 
 _CALLS_AS_JSON: Final = (
     "A call is demanded and the log names no parser of calls, so the text was held against the "
     "JSON that servers make a model write then: the arguments of the named tool, or a list of "
     "objects with a name and parameters."
 )
-
-_FORMATS: Final = ("response_format", "text.format", "output_format", "output_config.format")
 
 
 def requested_of(request: LogPlace, server: str = "") -> RequestedConstraint | None:
@@ -188,22 +190,65 @@ def requested_of(request: LogPlace, server: str = "") -> RequestedConstraint | N
         place = LogPlace(request.file, "request.tools", schema)
         named = [RequestedConstraint(place, "json", notes=(_CALLS_AS_JSON,))]
     if len(named) > 1:
-        first, second = named[0].place, named[1].place
-        raise second.wrong(
-            f"allowed beside {first.path}: a request has one constraint",
+        raise named[1].place.wrong(
+            f"allowed beside {named[0].place.path}: a request has one constraint",
             remedy="Leave the one out of the log that the server did not follow.",
         )
-    if not named:
-        return None
-    made = named[0]
+    return _as_read(named[0], request, server) if named else None
+
+
+def _named(owner: LogPlace, server: str) -> Iterator[RequestedConstraint]:
+    """The constraints that one object names: the first of the rows that share a key."""
+    seen = set[str]()
+    for row in PLACES:
+        key = row.path.split(".")[0]
+        if (key in seen and key not in _SEVERAL) or not row.fits(owner):
+            continue
+        seen.add(key)
+        yield _of_row(owner, row, server)
+    for path in FORMATTED:
+        kind = owner.find(f"{path}.type")
+        if path.split(".")[0] not in seen and kind and kind.text() != "text":
+            raise kind.wrong("a response format that is known here, with its constraint")
+
+
+def _of_row(owner: LogPlace, row: ConstraintPlace, server: str) -> RequestedConstraint:
+    place, key = owner.one(row.path), row.path.split(".")[0]
+    notes = (
+        [row.note.replace("PATH", row.path)]
+        if row.note and server in ("", row.server or server)
+        else []
+    )
+    flags = ("disable_any_whitespace", "constrained_json_disable_any_whitespace")
+    backend = str(owner.find("guided_decoding_backend").value)
+    compact = any(owner.find(flag).value is True for flag in flags)
+    compact = compact or "disable-any-whitespace" in backend
+    if owner.find(f"{key}.disable_any_whitespace").value is True and not compact:
+        notes.append(_IGNORED.format(SERVERS["vllm"].whitespace))
+    if owner.find(f"{key}.disable_additional_properties").value is True:
+        notes.append("disable_additional_properties is not followed.")
+    pattern = owner.find(f"{key}.whitespace_pattern").optional_text()
+    if row.kind == "json_object" and isinstance(place.value, dict):
+        place = place.at("type")
+    return RequestedConstraint(place, row.kind, compact, pattern, tuple(notes))
+
+
+_IGNORED: Final = (
+    "vLLM ignores disable_any_whitespace in a request, so white space was allowed between the "
+    "tokens of JSON. Set it at the server: {}"
+)
+
+
+def _as_read(made: RequestedConstraint, request: LogPlace, server: str) -> RequestedConstraint:
+    """A constraint with the engine that reads it, and the white space that this engine takes."""
     schema = made.place.value if made.kind == "json" else None
     schema = parsed(schema) if isinstance(schema, str) else schema
     made = replace(made, engine=engine_of(request, server, schema))
     if made.engine != engine_of(request, server):
         made = replace(made, notes=(*made.notes, _FALLEN_BACK.format(made.engine)))
     if made.pattern is None and not made.compact and (server, made.engine) == ("tgi", "outlines"):
-        version = request.one("server.version", "server.name").value
-        compiled_by_router = re.search(r"\b[3-9]\.", version if isinstance(version, str) else "")
+        version = str(request.find("server.version", "server.name").value)
+        compiled_by_router = re.search(r"\b[3-9]\.", version)
         return made if compiled_by_router else replace(made, pattern=TGI_BLANK)
     if made.pattern is not None and made.engine in ("xgrammar", "llguidance"):
         note = f"whitespace_pattern is read by Outlines alone; {made.engine} ignores it."
@@ -220,6 +265,12 @@ _FALLEN_BACK: Final = (
     "is set, so it was read as {0} reads it."
 )
 
+_ENGINES: Final = by_name("engines")
+"""The engines by the names that servers give them."""
+
+_ENGINE_PATHS: Final = table("engine_paths", tuple[str, ...])
+"""The settings of a request or a server that name its engine."""
+
 
 def engine_of(request: LogPlace, server: str, schema: object = None) -> str:
     """The engine that the log names, or that the server has by default.
@@ -229,16 +280,19 @@ def engine_of(request: LogPlace, server: str, schema: object = None) -> str:
         server: A name of `SERVERS`; empty where it is not known.
         schema: The schema, if there is one: vLLM reads some with another engine.
     """
-    for path in ("server.engine", "guided_decoding_backend", "guided_decoding.backend",
-                 "structured_outputs._backend", "structured_outputs.backend", "grammar_backend",
-                 "structured_outputs_config.backend"):  # fmt: skip
-        value = request.one(path).value if request and request.has(path) else None
-        if isinstance(value, str) and value.split(":")[0] not in ("", "auto"):
-            return ENGINE_NAMES.get(value.split(":")[0], "")
+    for value in (request.find(path).value for path in _ENGINE_PATHS):
+        if isinstance(value, str) and (name := value.split(":")[0]) not in ("", "auto"):
+            return _ENGINES.get(name, "")
     if server == "vllm":
         return _auto_of_vllm(schema)
     return SERVERS[server or ASSUMED].engine
 
+
+_FALL_BACKS: Final = table(
+    "falls_back", tuple[tuple[frozenset[str], tuple[frozenset[str], ...]], ...]
+)
+"""The parts of a schema that vLLM 0.33 does not give to xgrammar (`backend_xgrammar.py`): types,
+and sets of keywords, or of facts about them, of each of which one must hold."""
 
 _FORMATS_OF_XGRAMMAR: Final = table("formats_of_xgrammar", frozenset[str])
 """The formats of strings that vLLM gives to xgrammar."""
@@ -264,113 +318,44 @@ def _objects(value: object) -> Iterator[Mapping[str, object]]:
 
 
 def _falls_back(part: Mapping[str, object]) -> bool:
-    """Whether vLLM gives a part of a schema not to xgrammar (`backend_xgrammar.py` of 0.33)."""
-    named = part.get("type")
-    types = set(map(str, cast("list[object]", named) if isinstance(named, list) else [named]))
-    if types & {"integer", "number"} and "multipleOf" in part:
-        return True
-    if "array" in types and {"uniqueItems", "contains", "minContains", "maxContains"} & set(part):
-        return True
-    if "string" in types and (
-        _bounded(part) or part.get("format", "date") not in _FORMATS_OF_XGRAMMAR
+    """Whether vLLM gives a part of a schema not to xgrammar."""
+    named, names = part.get("type"), part.get("propertyNames")
+    listed = cast("list[object]", named) if isinstance(named, list) else [named]
+    types, facts = {"any", *map(str, listed)}, set(part)
+    for key in ("allOf", "patternProperties"):
+        value = part.get(key)
+        if isinstance(value, list | dict) and len(cast("list[object]", value)) > 1:
+            facts.add(f"several {key}")
+    if part.get("unevaluatedProperties", True) is not True:
+        facts.add("closed")
+    if str(part.get("format", "date")) not in _FORMATS_OF_XGRAMMAR:
+        facts.add("unread format")
+    if isinstance(names, dict) and _falls_back(
+        {**cast("dict[str, object]", names), "type": "name"}
     ):
-        return True
-    names, patterns = part.get("propertyNames"), part.get("patternProperties")
-    if "object" in types and "propertyNames" in part:
-        is_bounded = isinstance(names, dict) and _bounded(cast("dict[str, object]", names))
-        if is_bounded or {"patternProperties", "properties"} & set(part):
-            return True
-        if part.get("unevaluatedProperties", True) is not True:
-            return True
-    several_patterns = isinstance(patterns, dict) and len(cast("dict[str, object]", patterns)) > 1
-    if "object" in types and (several_patterns or {"patternProperties", "properties"} <= set(part)):
-        return True
-    several = part.get("allOf")
-    return isinstance(several, list) and len(cast("list[object]", several)) > 1
+        facts.add("bounded names")
+    return any(types & of and all(facts & each for each in sets) for of, sets in _FALL_BACKS)
 
 
-def _bounded(part: Mapping[str, object]) -> bool:
-    """Whether a length stands beside a pattern or a format."""
-    return bool({"pattern", "format"} & set(part) and {"minLength", "maxLength"} & set(part))
+_STOP_KEYS: Final = ("stop", "stop_token_ids", "stop_sequences", "options.stop")
 
 
-ENGINE_NAMES: Final[Mapping[str, str]] = {
-    "xgrammar": "xgrammar", "llguidance": "llguidance", "guidance": "llguidance",
-    "outlines": "outlines", "outlines_core": "outlines",
-}  # fmt: skip
-"""The engines by the names that servers give them."""
+def stops_of(request: LogPlace, named: Sequence[LogPlace] = ()) -> tuple[str | int, ...]:
+    """The stop strings and stop ids that may have ended a text.
 
+    Args:
+        request: The request; without a value where the log has none.
+        named: The values of the response that name the stop; null means the end of text.
 
-def _named(owner: LogPlace, server: str) -> Iterator[RequestedConstraint]:
-    """The constraints that one object names: the first of the rows that share a key."""
-    seen: list[str] = []
-    for row in PLACES:
-        key = row.path.split(".")[0]
-        if key in seen and not key.startswith(("guided_d", "structured")):
-            continue
-        if not owner.has(row.path) or not _fits(owner, row):
-            continue
-        seen.append(key)
-        made = _of_row(owner, row, server)
-        if made is not None:
-            yield made
-    for path in _FORMATS:
-        key = path.split(".")[0]
-        if key not in seen and owner.has(path) and owner.has(f"{path}.type"):
-            kind = owner.one(f"{path}.type")
-            if kind.text() != "text":
-                raise kind.wrong("a response format that is known here, with its constraint")
-    if "grammar" not in seen and owner.has("grammar") and owner.has("grammar.type"):
-        raise owner.one("grammar.type").wrong("one of json, json_object, json_schema and regex")
+    Returns:
+        The stops that the response names, or all those of the request if it names none.
 
-
-def _fits(owner: LogPlace, row: ConstraintPlace) -> bool:
-    """Whether the type that stands beside a value is one of the row's."""
-    value = owner.one(row.path).value
-    if value == "":
-        return False  # A setting that is not used.
-    if not row.types:
-        is_format = row.path == "format"
-        typed = isinstance(value, dict) and row.path == "grammar"
-        known = not is_format or isinstance(value, dict) or value == "json"
-        return known and not typed and not (value is False and row.kind == "json_object")
-    above = row.above or row.path.split(".")[0]
-    return owner.has(f"{above}.type") and owner.one(f"{above}.type").value in row.types
-
-
-def _of_row(owner: LogPlace, row: ConstraintPlace, server: str) -> RequestedConstraint | None:
-    place, kind = owner.one(row.path), row.kind
-    own = row.above == "response_format" and owner.one("response_format.type").value
-    notes = [row.note] if row.note and own == "json_schema" else []
-    pattern = None
-    compact = True in (
-        owner.one(key).value
-        for key in ("disable_any_whitespace", "constrained_json_disable_any_whitespace")
-    ) or "disable-any-whitespace" in str(owner.one("guided_decoding_backend").value)
-    if row.path.startswith("guided_") and "." not in row.path and server in ("", "vllm"):
-        notes.append(
-            f"vLLM no longer reads {row.path}: releases that have structured_outputs alone ignore "
-            "it and write unconstrained text."
-        )
-    above = row.path.split(".")[0]
-    if above in ("structured_outputs", "guided_decoding"):
-        asked = owner.at(above)
-        if kind == "json_object" and place.value is not True:
-            return None
-        if asked.at("disable_any_whitespace").value is True and not compact:
-            notes.append(_IGNORED.format(SERVERS["vllm"].whitespace))
-        if asked.at("disable_additional_properties").value is True:
-            notes.append("disable_additional_properties is not followed.")
-        if asked.at("whitespace_pattern"):
-            pattern = asked.at("whitespace_pattern").text()
-    if row.path == "format" and place.value == "json":
-        kind = "json_object"
-    if kind == "json_object" and isinstance(place.value, dict):
-        place = place.at("type")
-    return RequestedConstraint(place, kind, compact, pattern, tuple(notes))
-
-
-_IGNORED: Final = (
-    "vLLM ignores disable_any_whitespace in a request, so white space was allowed between the "
-    "tokens of JSON. Set it at the server: {}"
-)
+    Raises:
+        DamagedFile: A value is neither a text nor a token id.
+    """
+    asked = [owner.find(key) for owner in owners_of(request) for key in _STOP_KEYS]
+    stops: list[str | int] = []
+    for place in filter(None, named or asked):
+        for each in place.entries() if isinstance(place.value, list) else [place]:
+            stops.append(each.checked(str | int, "a stop string or a token id"))
+    return tuple(stops)

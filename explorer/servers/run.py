@@ -2,10 +2,6 @@
 
 Everything in it comes from the log. Where the log has texts without ids, the ids are found with a
 vocabulary (`explorer.servers.following`).
-
-A text may also end with a stop string or stop id of the request. A server removes the stop string
-from the text, so such a text was not ended by the model. vLLM names the stop (`stop_reason`), and
-so does SGLang (`matched`, `matched_stop`); OpenAI and TGI do not.
 """
 
 from __future__ import annotations
@@ -13,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from explorer.servers.log import LogPlace, owners_of
+from explorer.servers.log import LogPlace, asked
 from explorer.servers.request import RequestedConstraint
 from explorer.servers.tables import table
 
@@ -21,49 +17,12 @@ if TYPE_CHECKING:
     from explorer.decoding.models.model import Message
 
 _FINISHES: Final = table("finishes", dict[str, tuple[str, ...]])
-ENDED, STOPPED, LIMITED, FAILED, REFUSED = (
-    _FINISHES[key] for key in ("ended", "stopped", "limited", "failed", "refused")
+ENDED, STOPPED, LIMITED, FAILED, REFUSED, CALLED = (
+    _FINISHES[key] for key in ("ended", "stopped", "limited", "failed", "refused", "called")
 )
 """The words of servers for a text that the model ended, or possibly a stop string; that a stop
-string ended; that the limit on tokens cut; that the server gave up; and that the model refused."""
-
-_STOP_KEYS: Final = ("stop", "stop_token_ids", "stop_sequences", "options.stop")
-
-
-@dataclass(frozen=True, slots=True)
-class Stops:
-    """The stops that may have ended a text besides the model's own end."""
-
-    possible: tuple[str | int, ...] = ()
-    known: bool = False
-
-
-def stops_of(request: LogPlace, named: LogPlace | None = None) -> Stops:
-    """The stop strings and stop ids that may have ended a text.
-
-    Args:
-        request: The request; without a value where the log has none.
-        named: The value of the response that names the stop; null there means the end of text.
-
-    Returns:
-        The stop that the response names, or all those of the request if it names none.
-
-    Raises:
-        DamagedFile: A value is neither a text nor a token id.
-    """
-    if named is not None:
-        return Stops(_listed(named), known=True)
-    asked = (owner.one(key) for owner in owners_of(request) for key in _STOP_KEYS if owner.has(key))
-    return Stops(tuple(stop for place in asked for stop in _listed(place)))
-
-
-def _listed(place: LogPlace) -> tuple[str | int, ...]:
-    stops: list[str | int] = []
-    for each in place.entries() if isinstance(place.value, list) else filter(None, [place]):
-        if not isinstance(each.value, str | int) or isinstance(each.value, bool):
-            raise each.wrong("a stop string or a token id")
-        stops.append(each.value)
-    return tuple(stops)
+string ended; that the limit on tokens cut; that the server gave up; that the model refused; and
+that ends in a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +56,9 @@ class ServerRun:
         finish: The server's word for why it stopped: ``"stop"``, ``"length"``, ``"eos_token"``, ...
         requested: The constraint of the request on the text; ``None`` without one.
         notes: Remarks for the reader, as sentences.
-        stops: The stop strings and stop ids that may have ended the text.
+        stops: The stop strings and stop ids that may have ended the text. A server takes a stop
+            string off the text.
+        stop_named: Whether the response names the stop, so that ``stops`` has no other.
         elsewhere: The reason why the request's constraint does not apply to the text, as a
             sentence; empty if it does.
         failed: The reason why there is no answer, as a sentence; empty if there is one.
@@ -116,7 +77,8 @@ class ServerRun:
     finish: str | None = None
     requested: RequestedConstraint | None = None
     notes: tuple[str, ...] = ()
-    stops: Stops = Stops()
+    stops: tuple[str | int, ...] = ()
+    stop_named: bool = False
     elsewhere: str = ""
     failed: str = ""
     reasoning: str | None = None
@@ -126,11 +88,7 @@ class ServerRun:
 
     def asked(self, *paths: str) -> object:
         """The value of a setting of the request or the server; ``None`` where it has none."""
-        for owner in owners_of(self.request):
-            for path in paths:
-                if owner.has(path):
-                    return owner.one(path).value
-        return None
+        return asked(self.request, *paths).value
 
     def __repr__(self) -> str:
         if self.failed:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from explorer.servers.log import LogPlace, ServerLog
+from explorer.servers.log import ServerLog, asked
 from explorer.servers.tables import table
 
 
@@ -20,29 +20,30 @@ class ServerSettings:
 
     Args:
         title: Its name.
+        called: The beginnings of the names that logs give it, with spaces between.
         engine: The engine that reads schemas by default; empty for one that is not read here.
         whitespace: How white space between the tokens of JSON is forbidden, as a clause.
         reasoning: How the reasoning is taken out of the answer, as a clause.
         thinking: How the reasoning is turned off, as a clause.
         enforced: What a server needs to constrain anything, as a clause; empty without a need.
+        signs: The paths that only its logs have, in the request, response or answer.
     """
 
     title: str
+    called: str
     engine: str
     whitespace: str
     reasoning: str
     thinking: str
     enforced: str = ""
+    signs: tuple[str, ...] = ()
 
 
 SERVERS: Final = MappingProxyType(table("servers", dict[str, ServerSettings]))
-"""The servers by name."""
+"""The servers by name, those with plainer signs first."""
 
 ASSUMED: Final = "vllm"
 """The server whose engine is taken for a log that could be of any."""
-
-_SIGNS: Final = table("signs", tuple[tuple[str, tuple[str, ...]], ...])
-"""The signs of a server: paths that only its logs have."""
 
 
 def server_of(log: ServerLog) -> str:
@@ -51,29 +52,31 @@ def server_of(log: ServerLog) -> str:
     Returns:
         A name of `SERVERS`; empty where it could be of several.
     """
-    named = log.asked("server.name").value
+    named = asked(log.request, "server.name").value
     if isinstance(named, str):
-        words = named.lower().replace("tensorrt-llm", "trtllm").replace("llamacpp", "llama.cpp")
-        words = words.replace("lm studio", "lmstudio").replace("text-generation-inference", "tgi")
-        return next((name for name in SERVERS if words.startswith(name)), "")
+        words = named.lower().replace(" ", "")
+        return next((x for x in SERVERS if words.startswith(tuple(SERVERS[x].called.split()))), "")
     response = log.first()
-    where = {"request": log.request, "response": response}
-    where["answer"] = response.one("choices[0]") if response.has("choices[0]") else response
-    for name, paths in _SIGNS:
-        for path in paths:
-            side, _, rest = path.partition(":")
-            if _stands(where[side], rest) or (side == "request" and log.asked(rest)):
+    sides = {"response": response, "answer": response.find("choices[0]") or response}
+    for name, row in SERVERS.items():
+        for side, _, path in (sign.partition(":") for sign in row.signs):
+            at_top = log.request.names(path) if side == "request" else sides[side].names(path)
+            if at_top or (side == "request" and asked(log.request, path)):
                 return name
-    if log.request.has("response_format.type"):
-        asked = log.request.one("response_format.type").value
-        if asked == "json":
-            return "trtllm"
-    model = response.one("model").value if response.has("model") else None
-    return "tgi" if model == "tgi" else ""
+    if asked(log.request, "response_format.type").value == "json":
+        return "trtllm"
+    return "tgi" if response.find("model").value == "tgi" else ""
 
 
-def _stands(place: LogPlace, path: str) -> bool:
-    """Whether a key stands at a path, even with the value null."""
-    owner, _, key = path.rpartition(".")
-    held = place.one(owner).value if owner and place.has(owner) else place.value
-    return isinstance(held, dict) and key in held and (not owner or place.has(owner))
+def setting(server: str, topic: str) -> str:
+    """The setting of a server for a topic, as a clause.
+
+    Args:
+        server: A name of `SERVERS`; empty where it is not known: then it is the setting of vLLM,
+            and of SGLang where that has the same.
+        topic: A field of `ServerSettings`.
+    """
+    row, named = SERVERS[server or ASSUMED], [server] if server else [ASSUMED, "sglang"]
+    told: str = getattr(row, topic)
+    titles = [SERVERS[name].title for name in named if getattr(SERVERS[name], topic) == told]
+    return told if row.title in told else f"{' and '.join(titles)}: {told}"

@@ -1,27 +1,35 @@
 """Streams and text logs: what a server wrote piece by piece, put together as a response.
 
-A stream comes as server-sent events, as a line of JSON for each piece, or as a list of pieces. vLLM
-and SGLang also print requests and responses as text, in the notation of Python; such text is parsed
-and never evaluated.
+A stream comes as server-sent events, as a line of JSON for each piece, or as a list of pieces. Each
+piece is read as the part of a response that it adds, and the parts are merged. vLLM and SGLang also
+print requests and responses as text, in the notation of Python; such text is parsed and never
+evaluated.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
+from functools import reduce
 from itertools import pairwise
 from typing import Any, Final, cast
 
-from explorer.files import parse_json
 from explorer.servers.log import LogPlace, ServerLog, parsed
 
 _Object = dict[str, Any]
 
 _TEXTS: Final = frozenset({
     "content", "text", "arguments", "reasoning", "reasoning_content", "thinking", "refusal",
-    "response", "partial_json",
+    "response", "input",
 })  # fmt: skip
 """The keys whose texts come in pieces."""
+
+_KINDS: Final = {
+    "output_text": "message", "function_call_arguments": "function_call",
+    "reasoning_text": "reasoning", "reasoning_summary_text": "reasoning",
+}  # fmt: skip
+"""The items of the Responses interface whose texts come in pieces, by the events of the pieces."""
 
 LONGEST_LINE: Final = 2**20
 """The longest line of a text log that is read."""
@@ -32,61 +40,75 @@ def joined(log: ServerLog) -> ServerLog:
     place = log.response
     if isinstance(place.value, str):  # The body of the response as it was sent.
         documents = documents_of_events(place.value.encode())
-        whole: object = documents[0] if documents else parsed(place.value)
-        if isinstance(whole, dict):
-            whole = cast("_Object", whole)
-            whole = whole["response"] if list(whole) == ["response"] else whole
-        log = ServerLog(log.request, LogPlace(place.file, place.path, whole or place.value))
-    pieces = [each.mapping() for each in log.answers() if isinstance(each.value, dict)]
+        whole = documents[0] if documents else parsed(place.value)
+        log = replace(log, response=replace(place, value=whole or place.value))
+    pieces = [each for each in log.answers() if isinstance(each.value, dict)]
     if not pieces or not _is_piece(pieces[0]):
         return log
-    made = _joined(pieces)
-    return ServerLog(log.request, LogPlace(log.response.file, log.response.path, made))
+    return replace(log, response=replace(place, value=_joined([p.mapping() for p in pieces])))
 
 
-def _is_piece(value: _Object) -> bool:
-    """Whether an object is a piece of a stream."""
-    kind, choices, meta = value.get("type"), value.get("choices"), _member(value, "meta_info")
-    listed = cast("list[object]", choices) if isinstance(choices, list) else []
-    first = cast("_Object", listed[0]) if listed and isinstance(listed[0], dict) else {}
+def _is_piece(place: LogPlace) -> bool:
+    """Whether a value is a piece of a stream."""
+    kind, first = str(place.find("type").value), place.find("choices[0]")
+    owners = (first, place.find("meta_info"))
     return (
-        str(value.get("object", "")).endswith(".chunk")
-        or "delta" in first
-        or ("text" in first and first.get("finish_reason", "") is None)
-        or ("finish_reason" in meta and meta["finish_reason"] is None)
-        or value.get("done") is False
-        or (isinstance(value.get("token"), dict) and "generated_text" in value)
-        or (isinstance(kind, str) and kind.startswith(("response.", "message_", "content_block")))
-        or (value.get("stop") is False and "content" in value)
-    )
+        str(place.find("object").value).endswith(".chunk")
+        or kind.startswith(("response.", "message_", "content_block"))
+        or first.names("delta")
+        or any(owner.names("finish_reason") and not owner.has("finish_reason") for owner in owners
+               if not owner.names("message"))
+        or place.find("done").value is False
+        or (place.has("token.id") and place.names("generated_text"))
+        or (place.find("stop").value is False and place.names("content"))
+    )  # fmt: skip
 
 
 def _joined(pieces: list[_Object]) -> _Object:
     """A response from its pieces."""
     for piece in pieces:
-        if str(piece.get("type", "")) in ("response.completed", "response.incomplete"):
+        if piece.get("type") in ("response.completed", "response.incomplete"):
             return _member(piece, "response")
-    if any(str(piece.get("type", "")).startswith("message_") for piece in pieces):
-        return _of_blocks(pieces)
-    if any(str(piece.get("type", "")).startswith("response.") for piece in pieces):
-        return _of_deltas(pieces)
-    if all("meta_info" in piece for piece in pieces) and all(
-        str(later.get("text", "")).startswith(str(before.get("text", "")))
-        for before, later in pairwise(pieces)
-    ):
+    texts = [str(piece.get("text", "")) for piece in pieces]
+    repeats = all(later.startswith(before) for before, later in pairwise(texts))
+    if repeats and all("meta_info" in piece for piece in pieces):
         return pieces[-1]  # SGLang sends the whole text so far.
-    whole: _Object = {}
-    for piece in pieces:
-        whole = _added(whole, piece, "")
-    if isinstance(whole.get("token"), dict):
-        tokens = [piece["token"] for piece in pieces if isinstance(piece.get("token"), dict)]
-        return {**whole, "details": {**_member(whole, "details"), "tokens": tokens}}
-    listed = whole.get("choices")
-    for choice in cast("list[Any]", listed) if isinstance(listed, list) else ():
-        if isinstance(choice, dict) and "delta" in choice:
-            held = cast("_Object", choice)
-            held["message"] = held.pop("delta")
-    return whole
+    return reduce(lambda whole, piece: _added(whole, _part(piece), ""), pieces, {})
+
+
+def _part(piece: _Object) -> _Object:
+    """The part of a response that a piece adds."""
+    at = {"index": piece.get("index", piece.get("output_index", 0))}
+    response = {"object": "response", "status": "incomplete"}
+    match str(piece.get("type", "")).split("."):
+        case ["message_start"]:
+            return _member(piece, "message")
+        case ["message_delta"]:
+            return _member(piece, "delta")
+        case ["content_block_start"]:
+            return {"content": [_member(piece, "content_block") | at]}
+        case ["content_block_delta"]:
+            delta = _member(piece, "delta")
+            names = {"partial_json": "input", "type": ""}
+            return {"content": [{names.get(key, key): delta[key] for key in delta} | at]}
+        case ["response", "output_item", "added"]:
+            return {**response, "output": [_member(piece, "item") | at]}
+        case ["response", event, "delta"] if event in _KINDS:
+            text, kind = piece.get("delta", ""), _KINDS[event]
+            content = [{"index": 0, "type": "output_text", "text": text}]
+            held = {"arguments": text} if kind == "function_call" else {"content": content}
+            return {**response, "output": [{"type": kind, **held} | at]}
+        case ["response" | "message_stop" | "content_block_stop" | "ping" as kind, *_]:
+            return response if kind == "response" else {}
+        case _:
+            pass
+    if isinstance(piece.get("token"), dict):  # TGI's.
+        return piece | {"details": _member(piece, "details") | {"tokens": [piece["token"]]}}
+    choices = [
+        {"message" if key == "delta" else key: choice[key] for key in choice}
+        for choice in cast("list[_Object]", piece.get("choices") or [])
+    ]
+    return piece | ({"choices": choices} if choices else {})
 
 
 def _added(before: Any, more: Any, key: str) -> Any:
@@ -94,18 +116,14 @@ def _added(before: Any, more: Any, key: str) -> Any:
     if more is None or before is None:
         return before if more is None else more
     if isinstance(before, dict) and isinstance(more, dict):
-        held = cast("_Object", before)
-        return held | {
-            name: _added(held.get(name), value, name)
-            for name, value in cast("_Object", more).items()
-        }
+        held, new = cast("_Object", before), cast("_Object", more)
+        return held | {name: _added(held.get(name), new[name], name) for name in new}
     if isinstance(before, list) and isinstance(more, list):
         listed: list[Any] = [*before]
         for entry in cast("list[Any]", more):
-            at = _index(entry)
-            same = [k for k, each in enumerate(listed) if at is not None and _index(each) == at]
-            if same:
-                listed[same[0]] = _added(listed[same[0]], entry, key)
+            at = [k for k, each in enumerate(listed) if _index(entry) == _index(each) is not None]
+            if at:
+                listed[at[0]] = _added(listed[at[0]], entry, key)
             else:
                 listed.append(entry)
         return listed
@@ -118,70 +136,19 @@ def _index(value: Any) -> object:
     return cast("_Object", value).get("index") if isinstance(value, dict) else None
 
 
-def _member(owner: _Object, key: str) -> _Object:
+def _member(owner: Any, key: str) -> _Object:
     """A member that is an object; else an empty one."""
-    value = owner.get(key)
+    value = cast("_Object", owner).get(key) if isinstance(owner, dict) else None
     return cast("_Object", value) if isinstance(value, dict) else {}
-
-
-def _of_blocks(pieces: list[_Object]) -> _Object:
-    """A message from Anthropic's events, which begin, extend and end blocks."""
-    whole: _Object = {}
-    blocks: dict[str, _Object] = {}
-    for piece in pieces:
-        at = str(piece.get("index"))
-        match piece.get("type"):
-            case "message_start":
-                whole = {**_member(piece, "message")}
-            case "content_block_start":
-                blocks[at] = {**_member(piece, "content_block")}
-            case "content_block_delta":
-                delta = {
-                    key: each for key, each in _member(piece, "delta").items() if key != "type"
-                }
-                blocks[at] = _added(blocks.get(at, {}), delta, "")
-            case "message_delta":
-                whole |= _member(piece, "delta")
-            case _:
-                pass
-    for block in blocks.values():
-        if isinstance(text := block.pop("partial_json", None), str):
-            block["input"] = text
-    return {**whole, "content": list(blocks.values())}
-
-
-def _of_deltas(pieces: list[_Object]) -> _Object:
-    """A response from the events of the Responses interface, cut before its end."""
-    kinds = {"output_text": "message", "function_call_arguments": "function_call",
-             "reasoning_text": "reasoning", "reasoning_summary_text": "reasoning"}  # fmt: skip
-    items: dict[str, _Object] = {}
-    for piece in pieces:
-        at, event = str(piece.get("output_index", 0)), str(piece.get("type")).split(".")
-        if event[1:2] == ["output_item"]:
-            items[at] = items.get(at, {}) | _member(piece, "item") | items.get(at, {})
-        kind = kinds.get(event[1]) if event[-1] == "delta" else None
-        if kind is None:
-            continue
-        item = items.setdefault(at, {"type": kind})
-        if kind == "function_call":
-            item["arguments"] = str(item.get("arguments") or "") + str(piece.get("delta", ""))
-        else:
-            held = item.setdefault("content", [])
-            part = {"type": "output_text", "text": piece.get("delta", "")}
-            held.append(part)
-    return {"object": "response", "status": "incomplete", "output": list(items.values())}
 
 
 def documents_of_events(data: bytes) -> list[object]:
     """The documents of a file that is a stream; empty for any other file."""
-    lines = data.split(b"\n")
+    parts = [line.strip() for line in data.split(b"\n") if line.strip()]
     if data.lstrip().startswith((b"data:", b"event:", b":")):
-        parts = [line[5:].strip() for line in lines if line.startswith(b"data:")]
-    else:
-        first = _object(next((line for line in lines if line.strip()), b""))
-        if first is None or not _is_piece(first):
-            return []
-        parts = [line.strip() for line in lines if line.strip()]
+        parts = [part[5:].strip() for part in parts if part.startswith(b"data:")]
+    elif not parts or not _is_piece(LogPlace("", "", _object(parts[0]))):
+        return []
     documents, pieces = list[object](), list[_Object]()
     for part in [*parts, b"[DONE]"]:
         piece = _object(part)
@@ -190,16 +157,11 @@ def documents_of_events(data: bytes) -> list[object]:
         if pieces and (piece is None or piece.get("done") is True):
             documents.append(pieces if len(pieces) > 1 else pieces[0])
             pieces = []
-    return [{"response": each} if isinstance(each, list) else each for each in documents]
+    return documents
 
 
 def _object(data: bytes) -> _Object | None:
-    if not data.strip().startswith(b"{"):
-        return None
-    try:
-        value = parse_json(data, constant=float)
-    except ValueError:
-        return None
+    value = parsed(data) if data.startswith(b"{") else None
     return cast("_Object", value) if isinstance(value, dict) else None
 
 
@@ -218,30 +180,30 @@ def documents_of_log(data: bytes) -> list[object]:
     """The requests and responses in a text log of vLLM or SGLang; empty for any other file."""
     if b"Generated response " not in data and b"Finish: obj=" not in data:
         return []
-    asked: dict[str, _Object] = {}
-    pieces: dict[str, list[object]] = {}
+    requests, pieces = dict[str, _Object](), dict[str, list[object]]()
     documents = list[object]()
     for line in data.decode(errors="replace").splitlines():
         if len(line) > LONGEST_LINE:
             continue
         if match := _RECEIVED.search(line):
-            values = _python(_call(match[3]))
-            settings = cast("_Object", values) if isinstance(values, dict) else {}
-            prompt = _python(match[2]) if match[2] else None
-            asked[match[1]] = {**settings, "prompt": prompt}
+            settings = {"": _python(_call(match[3]))}
+            prompt = {"prompt": _python(match[2] or "None")}
+            requests[match[1]] = _member(settings, "") | prompt
         elif match := _GENERATED.search(line):
-            ids, finish = _python(match[4]), match[5]
-            if match[2] == "streaming delta":
-                pieces.setdefault(match[1], []).extend(cast("list[object]", ids or []))
+            name, kind, text, ids, finish = match.groups()
+            ids = cast("list[object] | None", _python(ids))
+            if kind == "streaming delta":
+                pieces.setdefault(name, []).extend(ids or [])
                 continue
             if finish == "streaming_complete":  # It has the text; its pieces have the tokens.
-                ids, finish = pieces.pop(match[1], None), None
-            choice = {"text": _python(match[3]), "token_ids": ids, "finish_reason": finish}
-            documents.append({"server": "vllm", "request": asked.get(match[1]) or {},
-                              "response": {"choices": [choice]}})  # fmt: skip
+                ids, finish = pieces.pop(name, None), None
+            choice = {"text": _python(text), "token_ids": ids, "finish_reason": finish}
+            asked = requests.get(name) or {}
+            response = {"choices": [choice]}
+            documents.append({"server": "vllm", "request": asked, "response": response})
         elif match := _FINISHED.search(line):
-            documents.append({"server": "sglang", "request": _python(match[1]),
-                              "response": _python(match[2])})  # fmt: skip
+            asked, response = _python(match[1]), _python(match[2])
+            documents.append({"server": "sglang", "request": asked, "response": response})
     return documents
 
 

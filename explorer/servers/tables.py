@@ -1,8 +1,8 @@
 """The facts about servers that are data: `tables.json`, one row per line.
 
 ``formats`` are `explorer.servers.formats.LogFormat`, ``places`` those of a constraint in a request,
-``servers`` their settings and ``signs`` the keys that give one away; parsers are listed by their
-markup or mark, ``markers`` are those around reasoning, and ``end_names`` the names of ends.
+``servers`` their settings and the signs that give one away; parsers are listed by their markup or
+mark, ``markers`` are those around reasoning, and ``end_names`` the names of ends.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from types import MappingProxyType
 from typing import TypeVar, cast
 
 import msgspec
@@ -32,6 +31,4 @@ def table(name: str, kind: type[Row]) -> Row:
 def by_name(name: str) -> Mapping[str, str]:
     """A table of words by what they mean, turned round."""
     listed = table(name, dict[str, str])
-    return MappingProxyType(
-        {word: what for what, words in listed.items() for word in words.split()}
-    )
+    return {word: what for what, words in listed.items() for word in words.split()}

@@ -219,7 +219,19 @@ CASES = (
          None, "function_call", function_call={"name": "get_weather", "arguments": '{"city": 5}'}),
          "masked", ("/properties/city/type",)),
     Case("TensorRT-LLM's json", {"response_format": {"type": "json", "schema": SHUT}},
-         chat('{"y": 5}'), "masked", ("/additionalProperties",)),
+         chat('{"y": 5}'), "masked", ("/additionalProperties", "listed in the order in which"),
+         ("property_order",)),
+    Case("members in another order than the schema's", asked({"type": "object", "properties": {
+         "a": {"type": "null"}, "b": {"type": "null"}}, "required": ["a", "b"]}),
+         chat('{"b": null, "a": null}'), "masked", ("in the order in which",), ("property_order",)),
+    Case("text after the end", asked(), chat(GOOD + "x"), "masked",
+         ("Expected by the schema as xgrammar reads it",), ("xgrammar(",)),
+    Case("an answer that is null", asked(), chat(None), "ended early",
+         ("the answer is empty", "'stop'"), NO_OPTION),
+    Case("an answer that is null, at the limit", asked(max_tokens=5), chat(None, "length"), "cut",
+         ("the answer is empty", "used up max_tokens (5)"), NO_OPTION),
+    Case("an answer that is null, and calls were announced", asked(), chat(None, "tool_calls"),
+         "ended early", ("there is none", "parser of calls"), NO_OPTION),
     Case("json_object with a schema", {"response_format": {"type": "json_object", "schema": SHUT}},
          chat('{"y": 5}'), "masked", ("/additionalProperties",)),
     Case("a schema beside the type", {"response_format": {"type": "json_schema", "schema": SHUT}},
@@ -276,6 +288,32 @@ CASES = (
          "status": "completed", "text": {"format": {"type": "json_schema", "schema": SHUT}},
          "output": [{"type": "message", "content": [{"type": "output_text",
                      "text": '{"x": 5}'}]}]}, "masked", ("/properties/x/type",)),
+    Case("a Responses log with its text alone", asked(), {"output_text": '{"x": 5}'}, "masked",
+         ("OpenAI responses", "/properties/x/type")),
+    Case("a stream of Anthropic's", {"tools": [{"name": "get_weather", "input_schema": CITY}],
+         "tool_choice": {"type": "any"}}, sent(
+         {"type": "message_start", "message": {"role": "assistant", "type": "message",
+          "content": [], "stop_reason": None}},
+         {"type": "content_block_start", "index": 0, "content_block": {
+          "type": "text", "text": ""}},
+         {"type": "ping"},
+         {"type": "content_block_delta", "index": 0, "delta": {
+          "type": "text_delta", "text": "I look."}},
+         {"type": "content_block_stop", "index": 0},
+         {"type": "content_block_start", "index": 1, "content_block": {
+          "type": "tool_use", "name": "get_weather", "input": {}}},
+         {"type": "content_block_delta", "index": 1, "delta": {
+          "type": "input_json_delta", "partial_json": '{"city": '}},
+         {"type": "content_block_delta", "index": 1, "delta": {
+          "type": "input_json_delta", "partial_json": "5}"}},
+         {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
+         {"type": "message_stop"}), "masked",
+         ("Anthropic messages", "/properties/city/type", "beside the call, 'I look.'")),
+    Case("a stream of TGI's", {"inputs": "", "parameters": {"grammar": {
+         "type": "regex", "value": "[0-9]+"}}}, [
+         {"index": 1, "token": {"id": 49, "text": "1", "logprob": -0.5}, "generated_text": None},
+         {"index": 2, "token": {"id": 97, "text": "a", "logprob": -0.5}, "generated_text": "1a",
+          "details": {"finish_reason": "length"}}], "masked", ("TGI generate", "token 1")),
     Case("a custom tool's own pattern", {"input": "", "tools": [{"type": "custom", "name": "f",
          "format": {"type": "grammar", "syntax": "regex", "definition": "[0-9]+"}}]},
          {"object": "response", "status": "completed", "output": [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -291,19 +292,34 @@ def test_a_text_beside_a_call_is_a_run_of_its_own() -> None:
     assert call.requested is None
 
 
-@pytest.mark.parametrize("said", ["refusal", "nothing"])
-def test_an_answer_without_a_text_is_not_said_to_be_allowed(said: str) -> None:
+def test_a_refusal_is_not_said_to_be_allowed() -> None:
     document = chat("", FORMAT)
-    document["response"]["choices"][0]["message"]["content"] = None
-    if said == "refusal":
-        document["response"]["choices"][0]["message"]["refusal"] = "I cannot"
+    document["response"]["choices"][0]["message"].update(content=None, refusal="I cannot")
     (run,) = runs(document)
-    needle = "is a refusal" if said == "refusal" else "content is null"
-    with pytest.raises(ExplorerError, match=needle):
+    with pytest.raises(ExplorerError, match="is a refusal"):
         verdict_of(run, vocabulary())
     verdict = verdict_of(run, vocabulary(), explorer.regex("I cannot"))
-    assert verdict.allowed is (said == "refusal"), "the text of a refusal can be asked about"
-    assert needle in str(verdict)
+    assert verdict.allowed and "is a refusal" in str(verdict), "its text can be asked about"
+
+
+@pytest.mark.parametrize("content", [None, ""])
+def test_an_answer_that_is_empty_is_said_to_be(
+    content: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = chat("", FORMAT)
+    document["response"]["choices"][0]["message"]["content"] = content
+    (run,) = runs(document)
+    verdict = verdict_of(run, vocabulary())
+    assert (verdict.outcome, verdict.byte) == ("ended early", None)
+    assert "the answer is empty" in verdict.sentence and "'stop'" in verdict.sentence
+    assert verdict_of(run, vocabulary(), explorer.regex("a*")).outcome == "whole"
+    (tmp_path / "run.json").write_text(json.dumps(document))
+    assert cli.main(["why", "--run", str(tmp_path / "run.json")]) == 1
+    assert "the answer is empty" in capsys.readouterr().out
+    document["response"]["choices"][0]["finish_reason"] = "length"
+    document["request"]["max_tokens"] = 7
+    verdict = verdict_of(runs(document)[0], vocabulary())
+    assert verdict.outcome == "cut" and "used up max_tokens (7)" in verdict.sentence
 
 
 @pytest.mark.parametrize(

@@ -105,5 +105,4 @@ class EngineSchema(Source):
         return cls(schema, engine, flag("compact", fields["compact"]), given)
 
     def __str__(self) -> str:
-        short = " ".join(self.schema.split())
-        return f"{self.engine}({short if len(short) <= 60 else short[:59] + '…'})"
+        return f"the schema as {self.engine} reads it"

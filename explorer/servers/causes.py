@@ -1,0 +1,179 @@
+"""The causes of a fault that a log shows: where the answer went, and the setting that helps.
+
+Each cause is a sentence of the table ``causes`` in `tables.json`, with the settings of the server
+that wrote the log in it, and of no other.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from explorer.arguments import shown
+from explorer.servers.following import RunReading, own_split
+from explorer.servers.phases import HARMONY_FINAL, REASONING_PARSERS, unparsed_call
+from explorer.servers.reasoning import (
+    is_harmony,
+    marker_of,
+    marks_of,
+    parser_is_on,
+    parser_of,
+    reasoning_in,
+    thinking_off,
+)
+from explorer.servers.run import CALLED, LIMITED, ServerRun
+from explorer.servers.settings import SERVERS, setting
+from explorer.servers.tables import table
+from explorer.tokens.machine import TokenMachine
+from explorer.tokens.walks.tokenizations import read_tokenizations
+
+_CAUSES: Final = table("causes", dict[str, str])
+_LIMITS: Final = table("limits", tuple[str, ...])
+"""The settings that limit the number of tokens."""
+
+_REPEATED: Final = re.compile(r"(.{2,24}?)\1", re.DOTALL)
+_FEWEST_REPEATS: Final = 3
+
+
+def told(cause: str, run: ServerRun, **values: object) -> str:
+    """The sentence on a cause, with the settings of the run's server."""
+    parser, calls = parser_of(run), run.asked("tool_call_parser")
+    limit = next((key for key in _LIMITS if isinstance(run.asked(key), int)), "")
+    settings = {
+        "reasoning": setting(run.server, "reasoning"),
+        "thinking": _CAUSES["harmony"] if is_harmony(run) else setting(run.server, "thinking"),
+        "parser": f"reasoning parser {parser!r}" if parser else "reasoning parser",
+        "calls": f" ({calls})" if isinstance(calls, str) else "",
+        "limit": f"{limit} ({run.asked(limit)})" if limit else "the limit on tokens",
+        "off": thinking_off(run),
+    }
+    return _CAUSES[cause].format(**settings, **values)
+
+
+def causes_of(run: ServerRun, read: RunReading) -> Iterator[str]:
+    """The causes of a masked token; some may be empty."""
+    judged, vocabulary = read.judged, read.machine.vocabulary
+    at_start = not judged.ids and not read.at
+    named = vocabulary.special.get(judged.rest[0], "") if judged.rest else ""
+    yield _reasoning(run, read)
+    yield _doubled(run, read)
+    yield _not_in_force(run, read) if at_start and not named else ""
+    yield unparsed_call(run.request, run.text or "")
+    if at_start and read.identified.mark and read.after[:1] in (b" ", b"\t", b"\r", b"\n"):
+        yield told("white_space", run, mark=read.identified.mark)
+    allowed = read.machine.allowed(judged.state)
+    ends = sum(bool(allowed[token]) for token in vocabulary.eos_ids)
+    if ends and int(allowed.sum()) == ends:
+        key = next((key for key in ("min_tokens", "min_new_tokens") if run.asked(key)), "")
+        least, size = run.asked(key), len(judged.ids)
+        if isinstance(least, int) and size < least:
+            yield told("min_tokens", run, key=key, least=least, size=size)
+        if run.asked("ignore_eos") is True:
+            yield told("ignore_eos", run)
+
+
+def _reasoning(run: ServerRun, read: RunReading) -> str:
+    """The sentence on masked reasoning; empty if something else is masked."""
+    machine, judged = read.machine, read.judged
+    named = machine.vocabulary.special.get(judged.rest[0], "") if judged.rest else ""
+    if marker := marker_of(named):
+        harmony = marker == HARMONY_FINAL or marker.startswith("<|channel|>")
+        after = f" The constraint must begin after {HARMONY_FINAL}." if harmony else ""
+        said = f"{shown(named)} is a marker of reasoning: {_in_content(run, named)}"
+        return said + (after if not parser_is_on(run) else "")
+    content = read.text if read.text is not None else run.text or ""
+    reasoning = reasoning_in(content)
+    if reasoning is None or read.identified.mark:
+        return ""
+    marker = reasoning.marker.encode()
+    if reasoning.marker != HARMONY_FINAL and marker in content.encode()[: read.at]:
+        return ""  # The constraint allows the marker.
+    where = "begins with" if reasoning.begins else "holds"
+    said = f"The text {where} {shown(reasoning.marker)}, a marker of reasoning: "
+    said += _in_content(run, reasoning.marker)
+    if reasoning.answer is None:
+        return f"{said} The reasoning does not end."
+    read_to, whole = reads(machine, reasoning.answer)
+    if read_to < len(reasoning.answer.encode()):
+        return f"{said} The answer after it is not allowed either, from its byte {read_to}."
+    return f"{said} The answer after it is allowed{'' if whole else ', but not complete'}."
+
+
+def reads(machine: TokenMachine, text: str) -> tuple[int, bool]:
+    """The number of bytes of a text that a machine reads, and whether it is a whole text."""
+    data = text.encode()
+    read = read_tokenizations(machine, data, own_split(text, machine.vocabulary))
+    return read.writable, read.num_bytes == len(data) and machine.is_final(read.states[-1])
+
+
+def _in_content(run: ServerRun, marker: str) -> str:
+    """A clause on reasoning in the content, which a marker shows, with the remedy."""
+    if run.reasoning:
+        return told("twice", run)
+    if marker.startswith("<|channel|>"):
+        return told("no_parser", run) + "."  # The reasoning of gpt-oss has no switch.
+    return told("no_parser", run) + told("not_followed" if thinking_off(run) else "or_off", run)
+
+
+def _doubled(run: ServerRun, read: RunReading) -> str:
+    """A sentence on a run in which everything stands twice; empty for any other run."""
+    sizes = range(2, min(20, len(read.after) + 1))
+    begins = any(read.before.endswith(read.after[:size]) for size in sizes)
+    text = (read.before + read.after).decode(errors="replace")
+    repeats = [match[1] for match in _REPEATED.finditer(text) if len(set(match[1])) > 1]
+    return told("doubled", run) if begins and len(repeats) >= _FEWEST_REPEATS else ""
+
+
+def _not_in_force(run: ServerRun, read: RunReading) -> str:
+    """A sentence on a code fence or free text where the constraint begins; else empty."""
+    after, asked = read.after, run.requested
+    needs = SERVERS[run.server].enforced if run.server in SERVERS else ""
+    check = f" Check that {needs}." if needs else ""
+    if after.startswith(b"```"):
+        return told("late", run, mark=read.identified.mark) if read.identified.mark else (
+            told("fence", run) + check
+        )  # fmt: skip
+    prose = after[:2].isalpha() and asked is not None and asked.is_json
+    if not prose or reasoning_in(run.text or after.decode(errors="ignore")) is not None:
+        return ""
+    return told("prose", run) + check
+
+
+def misfits(run: ServerRun, *, masked: bool) -> Iterator[str]:
+    """Sentences on settings of the reasoning that do not fit each other.
+
+    Args:
+        masked: Whether the constraint masks something of the run.
+    """
+    if parser_of(run) and parser_of(run) not in REASONING_PARSERS:
+        yield told("unknown_parser", run)
+    if not masked or not parser_is_on(run):
+        return
+    if thinking_off(run):
+        yield told("never_begins", run)
+    asked = run.requested
+    if asked is not None and asked.kind == "structural_tag":
+        text = json.dumps(asked.place.value, ensure_ascii=False)
+        mark = next((mark for mark in marks_of(run) if mark in text), None)
+        if mark is not None:
+            yield told("two_owners", run, mark=mark)
+
+
+def where_it_went(run: ServerRun, machine: TokenMachine) -> tuple[str, str]:
+    """The outcome and the sentence for a run without an answer."""
+    thought = (run.reasoning or "").strip()
+    read_to, whole = reads(machine, thought) if thought else (0, False)
+    fits = bool(thought) and read_to == len(thought.encode())
+    if thought and whole:
+        return "ended early", told("in_reasoning", run, reasoning_text=shown(run.reasoning))
+    if run.finish in LIMITED:
+        return "cut", told("used_up" if parser_is_on(run) else "used_up_unseen", run)
+    if run.finish in CALLED or run.asked("tool_choice") in ("required", "any"):
+        return "ended early", told("lost_call", run)
+    if run.reasoning:
+        how = "allowed so far, but not complete" if fits else "not allowed there either"
+        return "ended early", told("only_reasoning", run, how=how)
+    why = f"the server stopped for {run.finish!r}" if run.finish else "the log does not say why"
+    return "ended early", told("empty", run, why=why)
