@@ -37,7 +37,7 @@ _REPEATED: Final = re.compile(r"(.{2,24}?)\1", re.DOTALL)
 _FEWEST_REPEATS: Final = 3
 
 
-def told(cause: str, run: ServerRun, **values: object) -> str:
+def sentence_on(cause: str, run: ServerRun, **values: object) -> str:
     """The sentence on a cause, with the settings of the run's server."""
     parser, calls = parser_of(run), run.asked("tool_call_parser")
     limit = next((key for key in _LIMITS if isinstance(run.asked(key), int)), "")
@@ -62,16 +62,16 @@ def causes_of(run: ServerRun, read: RunReading) -> Iterator[str]:
     yield _not_in_force(run, read) if at_start and not named else ""
     yield unparsed_call(run.request, run.text or "")
     if at_start and read.identified.mark and read.after[:1] in (b" ", b"\t", b"\r", b"\n"):
-        yield told("white_space", run, mark=read.identified.mark)
+        yield sentence_on("white_space", run, mark=read.identified.mark)
     allowed = read.machine.allowed(judged.state)
     ends = sum(bool(allowed[token]) for token in vocabulary.eos_ids)
     if ends and int(allowed.sum()) == ends:
         key = next((key for key in ("min_tokens", "min_new_tokens") if run.asked(key)), "")
         least, size = run.asked(key), len(judged.ids)
         if isinstance(least, int) and size < least:
-            yield told("min_tokens", run, key=key, least=least, size=size)
+            yield sentence_on("min_tokens", run, key=key, least=least, size=size)
         if run.asked("ignore_eos") is True:
-            yield told("ignore_eos", run)
+            yield sentence_on("ignore_eos", run)
 
 
 def _reasoning(run: ServerRun, read: RunReading) -> str:
@@ -95,13 +95,13 @@ def _reasoning(run: ServerRun, read: RunReading) -> str:
     said += _in_content(run, reasoning.marker)
     if reasoning.answer is None:
         return f"{said} The reasoning does not end."
-    read_to, whole = reads(machine, reasoning.answer)
+    read_to, whole = read_by(machine, reasoning.answer)
     if read_to < len(reasoning.answer.encode()):
         return f"{said} The answer after it is not allowed either, from its byte {read_to}."
     return f"{said} The answer after it is allowed{'' if whole else ', but not complete'}."
 
 
-def reads(machine: TokenMachine, text: str) -> tuple[int, bool]:
+def read_by(machine: TokenMachine, text: str) -> tuple[int, bool]:
     """The number of bytes of a text that a machine reads, and whether it is a whole text."""
     data = text.encode()
     read = read_tokenizations(machine, data, own_split(text, machine.vocabulary))
@@ -111,10 +111,12 @@ def reads(machine: TokenMachine, text: str) -> tuple[int, bool]:
 def _in_content(run: ServerRun, marker: str) -> str:
     """A clause on reasoning in the content, which a marker shows, with the remedy."""
     if run.reasoning:
-        return told("twice", run)
+        return sentence_on("twice", run)
     if marker.startswith("<|channel|>"):
-        return told("no_parser", run) + "."  # The reasoning of gpt-oss has no switch.
-    return told("no_parser", run) + told("not_followed" if thinking_off(run) else "or_off", run)
+        return sentence_on("no_parser", run) + "."  # The reasoning of gpt-oss has no switch.
+    return sentence_on("no_parser", run) + sentence_on(
+        "not_followed" if thinking_off(run) else "or_off", run
+    )
 
 
 def _doubled(run: ServerRun, read: RunReading) -> str:
@@ -123,7 +125,7 @@ def _doubled(run: ServerRun, read: RunReading) -> str:
     begins = any(read.before.endswith(read.after[:size]) for size in sizes)
     text = (read.before + read.after).decode(errors="replace")
     repeats = [match[1] for match in _REPEATED.finditer(text) if len(set(match[1])) > 1]
-    return told("doubled", run) if begins and len(repeats) >= _FEWEST_REPEATS else ""
+    return sentence_on("doubled", run) if begins and len(repeats) >= _FEWEST_REPEATS else ""
 
 
 def _not_in_force(run: ServerRun, read: RunReading) -> str:
@@ -132,13 +134,13 @@ def _not_in_force(run: ServerRun, read: RunReading) -> str:
     needs = SERVERS[run.server].enforced if run.server in SERVERS else ""
     check = f" Check that {needs}." if needs else ""
     if after.startswith(b"```"):
-        return told("late", run, mark=read.identified.mark) if read.identified.mark else (
-            told("fence", run) + check
+        return sentence_on("late", run, mark=read.identified.mark) if read.identified.mark else (
+            sentence_on("fence", run) + check
         )  # fmt: skip
     prose = after[:2].isalpha() and asked is not None and asked.is_json
     if not prose or reasoning_in(run.text or after.decode(errors="ignore")) is not None:
         return ""
-    return told("prose", run) + check
+    return sentence_on("prose", run) + check
 
 
 def misfits(run: ServerRun, *, masked: bool) -> Iterator[str]:
@@ -148,32 +150,32 @@ def misfits(run: ServerRun, *, masked: bool) -> Iterator[str]:
         masked: Whether the constraint masks something of the run.
     """
     if parser_of(run) and parser_of(run) not in REASONING_PARSERS:
-        yield told("unknown_parser", run)
+        yield sentence_on("unknown_parser", run)
     if not masked or not parser_is_on(run):
         return
     if thinking_off(run):
-        yield told("never_begins", run)
+        yield sentence_on("never_begins", run)
     asked = run.requested
     if asked is not None and asked.kind == "structural_tag":
         text = json.dumps(asked.place.value, ensure_ascii=False)
         mark = next((mark for mark in marks_of(run) if mark in text), None)
         if mark is not None:
-            yield told("two_owners", run, mark=mark)
+            yield sentence_on("two_owners", run, mark=mark)
 
 
 def where_it_went(run: ServerRun, machine: TokenMachine) -> tuple[str, str]:
     """The outcome and the sentence for a run without an answer."""
     thought = (run.reasoning or "").strip()
-    read_to, whole = reads(machine, thought) if thought else (0, False)
+    read_to, whole = read_by(machine, thought) if thought else (0, False)
     fits = bool(thought) and read_to == len(thought.encode())
     if thought and whole:
-        return "ended early", told("in_reasoning", run, reasoning_text=shown(run.reasoning))
+        return "ended early", sentence_on("in_reasoning", run, reasoning_text=shown(run.reasoning))
     if run.finish in LIMITED:
-        return "cut", told("used_up" if parser_is_on(run) else "used_up_unseen", run)
+        return "cut", sentence_on("used_up" if parser_is_on(run) else "used_up_unseen", run)
     if run.finish in CALLED or run.asked("tool_choice") in ("required", "any"):
-        return "ended early", told("lost_call", run)
+        return "ended early", sentence_on("lost_call", run)
     if run.reasoning:
         how = "allowed so far, but not complete" if fits else "not allowed there either"
-        return "ended early", told("only_reasoning", run, how=how)
+        return "ended early", sentence_on("only_reasoning", run, how=how)
     why = f"the server stopped for {run.finish!r}" if run.finish else "the log does not say why"
-    return "ended early", told("empty", run, why=why)
+    return "ended early", sentence_on("empty", run, why=why)

@@ -27,7 +27,7 @@ def with_ends(run: ServerRun, vocabulary: Vocabulary) -> tuple[Vocabulary, tuple
     listed = cast("list[object]", given) if isinstance(given, list) else [given]
     last = run.tokens[-1].token if run.tokens else None
     at_end = vocabulary.special.get(last, "") in END_NAMES if last is not None else False
-    found = [
+    named_ends = [
         *((named.get(each) if isinstance(each, str) else each, "the log names it as the stop")
           for each in stops),
         *((each, "the log has it as eos_token_id") for each in listed if type(each) is int),
@@ -35,7 +35,7 @@ def with_ends(run: ServerRun, vocabulary: Vocabulary) -> tuple[Vocabulary, tuple
           if at_end else []),
     ]  # fmt: skip
     ends: dict[int, str] = {}
-    for token, why in found:
+    for token, why in named_ends:
         if (
             token is None
             or not 0 <= token < len(vocabulary)

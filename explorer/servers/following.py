@@ -41,7 +41,7 @@ _LEAST_AGREEING: Final = 0.9
 in another form."""
 
 
-def written(ids: Iterable[int], vocabulary: Vocabulary, *, names: bool = False) -> bytes:
+def bytes_of(ids: Iterable[int], vocabulary: Vocabulary, *, names: bool = False) -> bytes:
     """The bytes of some ids, those outside of the vocabulary left out.
 
     Args:
@@ -82,7 +82,7 @@ class IdentifiedRun:
 
     def data(self, vocabulary: Vocabulary) -> bytes:
         """The bytes of the answer."""
-        return written(self.ids, vocabulary) if self.text is None else self.text.encode()
+        return bytes_of(self.ids, vocabulary) if self.text is None else self.text.encode()
 
 
 def identify(run: ServerRun, vocabulary: Vocabulary) -> IdentifiedRun:
@@ -108,7 +108,7 @@ def _check_meaning(run: ServerRun, vocabulary: Vocabulary) -> None:
         (index, token, held)
         for index, token in enumerate(run.tokens)
         if token.text is not None and _HALF not in token.text  # The log shows its own bytes.
-        if (held := written([token.token or 0], vocabulary))
+        if (held := bytes_of([token.token or 0], vocabulary))
     ]
     # A token that is decoded alone may lose the space that it begins with.
     wrong = [
@@ -142,7 +142,7 @@ def _looked_up(run: ServerRun, vocabulary: Vocabulary) -> tuple[ServedToken, ...
         if not ids:
             return None
         tokens.append(replace(token, token=ids[0]))
-    whole = written([token.token or 0 for token in tokens], vocabulary)
+    whole = bytes_of([token.token or 0 for token in tokens], vocabulary)
     # Where the texts are not the bytes, a space was lost, for example.
     return tuple(tokens) if whole.endswith((run.text or "").encode()) else None
 
@@ -154,12 +154,12 @@ def _answer(
     whole = IdentifiedRun(tuple(tokens), None, notes)
     if not parser_is_on(run):
         return whole
-    pieces = [written([token], vocabulary, names=True) for token in whole.ids]
+    pieces = [bytes_of([token], vocabulary, names=True) for token in whole.ids]
     skipped, mark = after_mark(pieces, marks_of(run)) or (0, "")
     if not mark and not run.text and run.reasoning:
         skipped = len(tokens)
     elif not mark and run.text and (data := whole.data(vocabulary)).endswith(run.text.encode()):
-        sizes = [len(written([token], vocabulary)) for token in whole.ids]
+        sizes = [len(bytes_of([token], vocabulary)) for token in whole.ids]
         before = len(data) - len(run.text.encode())
         skipped = bisect_left(list(accumulate(sizes, initial=0)), before)
     if not skipped:
@@ -210,7 +210,7 @@ def own_split(text: str, vocabulary: Vocabulary) -> tuple[int, ...]:
         tokenizer.
     """
     ids, data = vocabulary.encode(text) or (), text.encode()
-    first = written(ids[:1], vocabulary)
+    first = bytes_of(ids[:1], vocabulary)
     if data.startswith(first):
         return ids
     if not first.startswith(b" ") or not data.startswith(first[1:]):
@@ -289,7 +289,7 @@ def follow_run(
         notes = (_NAMED, *identified.notes[1:])
         named = IdentifiedRun(tuple(map(ServedToken, ids)), None, notes)
         read = follow_ids(ids, machine, meter)
-        if read.complete or len(written(read.ids, vocabulary, names=True)) > len(judged.data):
+        if read.complete or len(bytes_of(read.ids, vocabulary, names=True)) > len(judged.data):
             return named, read
     return identified, judged
 
@@ -334,7 +334,7 @@ def _split_at_names(text: str, vocabulary: Vocabulary) -> tuple[int, ...] | None
     ids = list[int]()
     for part in parts:
         own = (known[part],) if part in known else own_split(part, vocabulary)
-        if written(own, vocabulary, names=True) != part.encode():
+        if bytes_of(own, vocabulary, names=True) != part.encode():
             own = fewest_tokens(trie_of(vocabulary, None), part.encode())
         if own is None:
             return None
@@ -353,12 +353,12 @@ def follow_ids(ids: Sequence[int], machine: TokenMachine, meter: Meter) -> Judge
         following = machine.step(states[-1], token) if inside else None
         if following is None:
             # After the end of text, further control tokens are padding.
-            ended = states[-1] == DONE and not written(ids[index:], vocabulary)
-            data, rest = written(ids[:index], vocabulary), () if ended else ids[index:]
+            ended = states[-1] == DONE and not bytes_of(ids[index:], vocabulary)
+            data, rest = bytes_of(ids[:index], vocabulary), () if ended else ids[index:]
             return JudgedRun(ids[:index], tuple(states), data, rest, complete=ended)
         states.append(following)
     complete = states[-1] == DONE or machine.is_final(states[-1])
-    return JudgedRun(ids, tuple(states), written(ids, vocabulary), complete=complete)
+    return JudgedRun(ids, tuple(states), bytes_of(ids, vocabulary), complete=complete)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,9 @@ from explorer.servers.log import (
     RECORD_AGAIN,
     LogPlace,
     ServerLog,
-    asked,
     is_text,
     parsed,
+    setting_in,
     text_of_parts,
 )
 from explorer.servers.phases import demanded_tools, tools_of, unknown_parser, unparsed_call
@@ -109,7 +109,7 @@ def runs_in(log: ServerLog) -> Iterator[ServerRun]:
         if not request and row.echo:
             request = response.one(row.echo)
         for answer in (answer for path in row.answers for answer in response.every(path)):
-            yield from _runs_of(_Answer(row, request, response, answer), server)
+            yield from _runs_of(_LoggedAnswer(row, request, response, answer), server)
 
 
 _LEAVE_OUT: Final = "Leave this document out: nothing was written that could be explained."
@@ -131,7 +131,7 @@ def _request_of(request: LogPlace, number: int) -> LogPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _LoggedAnswer:
     """One answer of a log, read by the paths of a format."""
 
     row: LogFormat
@@ -172,17 +172,17 @@ class _Answer:
         return places
 
 
-def _runs_of(read: _Answer, server: str) -> Iterator[ServerRun]:
+def _runs_of(read: _LoggedAnswer, server: str) -> Iterator[ServerRun]:
     row, request, answer = read.row, read.request, read.answer
     requested = requested_of(request, server)
-    found = [_parts(read.one((path,))) for path in row.content]
-    parts = next((each for each in found if each != _Parts()), _Parts())
+    kinds = [_parts(read.one((path,))) for path in row.content]
+    parts = next((each for each in kinds if each != _AnswerParts()), _AnswerParts())
     reasoning = text_of_parts(read.one(row.reasoning)) + parts.reasoning
     stops = [read.one((key,)) for key in row.stop if answer.names(key)]
     told, model = read.one(row.told).optional_text(), read.response.find("model")
     base = ServerRun(
         place=answer.file, format=row.name, prompt=_prompt(read.one(row.prompt)),
-        model=(model or asked(request, "model")).optional_text(),
+        model=(model or setting_in(request, "model")).optional_text(),
         finish=read.one(row.finish).optional_text(), requested=requested,
         stops=stops_of(request, stops), stop_named=bool(stops), reasoning=reasoning or None,
         server=server, request=request,
@@ -203,7 +203,7 @@ def _runs_of(read: _Answer, server: str) -> Iterator[ServerRun]:
         yield replace(base, text=refusal, requested=None, elsewhere=said, notes=(*base.notes, said))
         return
     tokens, text = _tokens(read), parts.text
-    if text and asked(request, "echo").value is True and text.startswith(str(base.prompt)):
+    if text and setting_in(request, "echo").value is True and text.startswith(str(base.prompt)):
         size = len(str(base.prompt))  # The request asked for the prompt to be repeated.
         ends = accumulate(len(token.text or "") for token in tokens)
         tokens = tuple(each for each, end in zip(tokens, ends, strict=True) if end > size)
@@ -226,7 +226,7 @@ def _prompt(place: LogPlace) -> str | tuple[dict[str, str], ...] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Parts:
+class _AnswerParts:
     """An answer's parts, put together by what they are."""
 
     text: str | None = None
@@ -235,27 +235,27 @@ class _Parts:
     refusal: str = ""
 
 
-def _parts(place: LogPlace) -> _Parts:
+def _parts(place: LogPlace) -> _AnswerParts:
     """The parts of an answer that is a text or a list of parts."""
     if not place or isinstance(place.value, str):
-        return _Parts(place.optional_text())
-    made = _Parts()
+        return _AnswerParts(place.optional_text())
+    made = _AnswerParts()
     for part in place.entries("a text, or a list of parts"):
         kind = "text" if is_text(part) else part.at("type").value
-        inner = _Parts()
+        inner = _AnswerParts()
         if kind == "text":
-            inner = _Parts(text_of_parts(replace(part, value=[part.value])))
+            inner = _AnswerParts(text_of_parts(replace(part, value=[part.value])))
         elif kind == "message":
             inner = _parts(part.at("content"))
         elif kind in ("reasoning", "thinking", "reasoning_content"):
             keys = ("content", "summary", "thinking", "text", "reasoning")
-            inner = _Parts(reasoning="".join(text_of_parts(part.at(key)) for key in keys))
+            inner = _AnswerParts(reasoning="".join(text_of_parts(part.at(key)) for key in keys))
         elif kind in ("tool_use", "function_call", "tool_call", "custom_tool_call"):
-            inner = _Parts(calls=(part,))
+            inner = _AnswerParts(calls=(part,))
         elif kind == "refusal":
-            inner = _Parts(refusal=part.at("refusal").text())
+            inner = _AnswerParts(refusal=part.at("refusal").text())
         texts = [text for text in (made.text, inner.text) if text is not None]
-        made = _Parts(
+        made = _AnswerParts(
             "".join(texts) if texts else None, made.reasoning + inner.reasoning,
             made.calls + inner.calls, made.refusal + inner.refusal,
         )  # fmt: skip
@@ -310,7 +310,7 @@ _ID_TEXT: Final = re.compile(r"token_id:(0|[1-9][0-9]{0,9})")
 """The text that vLLM writes for a token with ``return_tokens_as_token_ids``."""
 
 
-def _tokens(read: _Answer) -> tuple[ServedToken, ...]:
+def _tokens(read: _LoggedAnswer) -> tuple[ServedToken, ...]:
     """The tokens of an answer, from the columns of its format."""
     row = read.row
     count = max(len(read.column(row.ids)), len(read.column(row.texts)))

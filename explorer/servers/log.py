@@ -265,7 +265,7 @@ def owners_of(request: LogPlace) -> list[LogPlace]:
     return [request, *(place for place in nested if isinstance(place.value, dict))]
 
 
-def asked(request: LogPlace, *paths: str) -> LogPlace:
+def setting_in(request: LogPlace, *paths: str) -> LogPlace:
     """A setting of a request; without a value where it has none."""
     places = (owner.find(path) for owner in owners_of(request) for path in paths)
     return next(filter(None, places), replace(request, path=paths[0], value=None))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from explorer.servers.log import LogPlace, asked
+from explorer.servers.log import LogPlace, setting_in
 from explorer.servers.request import RequestedConstraint
 from explorer.servers.tables import table
 
@@ -88,7 +88,7 @@ class ServerRun:
 
     def asked(self, *paths: str) -> object:
         """The value of a setting of the request or the server; ``None`` where it has none."""
-        return asked(self.request, *paths).value
+        return setting_in(self.request, *paths).value
 
     def __repr__(self) -> str:
         if self.failed:

@@ -23,7 +23,7 @@ from explorer.languages.engines.reading import as_engine, engine_name
 from explorer.languages.engines.source import EngineSchema
 from explorer.languages.grammar.functions import grammar
 from explorer.languages.schema.source import JsonSchema, json_schema
-from explorer.servers.following import follow_ids, written
+from explorer.servers.following import bytes_of, follow_ids
 from explorer.servers.lines import read_line
 from explorer.servers.log import LogPlace, ServerLog, parsed
 from explorer.servers.phases import after_reasoning
@@ -181,7 +181,7 @@ def _remarks(ids: Sequence[int], vocabulary: Vocabulary) -> Iterator[str]:
     if ids[0] == 0:
         yield _CAUSES["first_id"]
     for k, token in enumerate(ids):
-        name = written([token], vocabulary, names=True).decode(errors="replace").strip()
+        name = bytes_of([token], vocabulary, names=True).decode(errors="replace").strip()
         if len(ids) > 1 and any(name == last for _, last in MARKERS):
             yield _CAUSES["crossed"].format(mark=name, token=token, k=k)
 
@@ -244,7 +244,7 @@ def _settings(
     if wider != source:
         said = f"if white space were allowed there. {setting(server, 'whitespace')}"
         yield said, Constraint(wider)
-    shown = written(ids, vocabulary, names=True)
+    shown = bytes_of(ids, vocabulary, names=True)
     for end in (last for _, last in MARKERS if last.encode() in shown):
         said = _CAUSES["begins_after"].format(mark=end, reasoning=setting(server, "reasoning"))
         yield said, after_reasoning(constraint, end, vocabulary)

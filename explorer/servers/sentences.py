@@ -14,7 +14,7 @@ from explorer.analysis.explaining.explanation import (
 from explorer.arguments import counted, shown
 from explorer.budget import Budget
 from explorer.errors import ExplorerError
-from explorer.servers.causes import reads
+from explorer.servers.causes import read_by
 from explorer.servers.following import RunReading
 from explorer.servers.run import ENDED, FAILED, STOPPED, ServerRun
 from explorer.vocabulary import Vocabulary
@@ -116,7 +116,7 @@ def taken_off(run: ServerRun, read: RunReading) -> str:
     text = run.text or ""
     if read.text is not None or not text or data == text.encode():
         return ""
-    if not reads(read.machine, text)[1]:
+    if not read_by(read.machine, text)[1]:
         return ""
     return (
         f"The text that the server returned, {tail(text.encode())}, is allowed. The tokens of the "

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from explorer.servers.log import ServerLog, asked
+from explorer.servers.log import ServerLog, setting_in
 from explorer.servers.tables import table
 
 
@@ -52,7 +52,7 @@ def server_of(log: ServerLog) -> str:
     Returns:
         A name of `SERVERS`; empty where it could be of several.
     """
-    named = asked(log.request, "server.name").value
+    named = setting_in(log.request, "server.name").value
     if isinstance(named, str):
         words = named.lower().replace(" ", "")
         return next((x for x in SERVERS if words.startswith(tuple(SERVERS[x].called.split()))), "")
@@ -61,9 +61,9 @@ def server_of(log: ServerLog) -> str:
     for name, row in SERVERS.items():
         for side, _, path in (sign.partition(":") for sign in row.signs):
             at_top = log.request.names(path) if side == "request" else sides[side].names(path)
-            if at_top or (side == "request" and asked(log.request, path)):
+            if at_top or (side == "request" and setting_in(log.request, path)):
                 return name
-    if asked(log.request, "response_format.type").value == "json":
+    if setting_in(log.request, "response_format.type").value == "json":
         return "trtllm"
     return "tgi" if response.find("model").value == "tgi" else ""
 

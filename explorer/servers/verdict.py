@@ -301,8 +301,8 @@ def verdict_of(
         outcome, sentence, why = outcome_of(run, read, of_schema, budget)
         is_masked = outcome in ("masked", "ended early")
         if outcome in ("masked", "cut") or (outcome == "whole" and run.finish not in ENDED):
-            found = run_loops(read.machine, read.judged.ids, read.judged.states)
-            loops = tuple(_in_requests_words(loop, run, requested) for loop in found)
+            traps = run_loops(read.machine, read.judged.ids, read.judged.states)
+            loops = tuple(_in_requests_words(loop, run, requested) for loop in traps)
     if outcome == "masked":
         sentence = " ".join(filter(None, (sentence, *causes_of(run, read))))
     notes = [
