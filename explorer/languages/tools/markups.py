@@ -248,7 +248,8 @@ def _named(
         if len(inside) == 1 and not nested:
             named[pointer] = f"{TOOL}{inside[0]}"
         elif not inside and in_call:
-            named[pointer] = f"{ARGUMENT}{str(data.get('begin')).rstrip('=:')}"
+            begin = str(data.get("begin")).removeprefix("<parameter=")
+            named[pointer] = f"{ARGUMENT}{begin.rstrip('=:>')}"
         elif not inside and any(word in edges.lower() for word in ("think", "analysis")):
             named[pointer] = REASONING
         elif not inside and any(word in edges for word in ("final", "response")):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from itertools import chain
+from typing import Any, ClassVar, Final, cast
 
 from explorer.languages.phases.structural import StructuralTag
 from explorer.languages.sources.registry import register
@@ -49,8 +50,10 @@ def _arguments(parts: list[Any]) -> object:
         if str(each.get("tag", "")).startswith(ARGUMENT)
     }
     values = [each["value"] for each in parts if "value" in each]
-    objects: list[object] = [each for each in values if isinstance(each, dict)]
-    return named or (objects or values or [{}])[-1]
+    objects = [cast("dict[str, object]", each) for each in values if isinstance(each, dict)]
+    if named or objects:
+        return dict(chain.from_iterable(each.items() for each in (*objects, named)))
+    return (values or [{}])[-1]
 
 
 _WORDS: Final[dict[str, object]] = {"True": True, "False": False, "None": None}

@@ -218,6 +218,8 @@ def _call(row: CallStyle, function: Mapping[str, Any]) -> _Tag:
         content = _written_out(schema, "=", ", ", "")
     elif row.arguments == "list":
         content = _listed_call(row, name, schema)
+    elif row.arguments == "qwen_xml":
+        content = _parameters(schema)
     elif row.arguments == "json" or row.arguments.endswith("_xml"):
         content = {"type": "json_schema", "json_schema": schema, "style": row.arguments}
         if row.ids:  # Mistral's, whose calls have no end.
@@ -329,6 +331,28 @@ def _value(schema: Any, root: _Tag, comma: str, quote: str) -> _Tag:
 def _values(data: _Tag) -> list[Any] | None:
     """The values that a schema lists."""
     return data.get("enum", [data["const"]] if "const" in data else None)
+
+
+def _parameters(schema: Any) -> _Tag:
+    """Parameters as Seed-OSS writes them: what is not text as Python does, or as JSON."""
+    whole: _Tag = {"type": "json_schema", "json_schema": schema, "style": "qwen_xml"}
+    data = cast("_Tag", schema) if isinstance(schema, dict) else {}
+    properties: dict[str, Any] = data.get("properties", {})
+    required: list[str] = data.get("required", [])
+    closed = data.get("additionalProperties", False) is False
+    if not properties or not closed or not set(required) <= set(properties):
+        return whole
+    parts: list[_Tag] = []
+    for name, each in properties.items():
+        alone = {**data, "properties": {name: each}, "required": [name] * (name in required)}
+        given = cast("_Tag", each) if isinstance(each, dict) else {}
+        python = _as_python(given) if given.get("type", "string") != "string" else []
+        if python:
+            tag: _Tag = {"type": "tag", "begin": f"<parameter={name}>", "content": _either(python),
+                         "end": "</parameter>"}  # fmt: skip
+            python = [_sequence(_SPACE, tag)]
+        parts.append(_either([{**whole, "json_schema": alone}, *python]))
+    return _sequence(*parts, _SPACE)
 
 
 _ESCAPE: Final = (

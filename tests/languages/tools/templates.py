@@ -150,6 +150,8 @@ FORMS: Final = (
     Form("deepseek_v3_2", _dsml("function_calls"), ("llama.cpp/deepseek-ai-DeepSeek-V3.2",)),
     Form("deepseek_v4", _dsml("tool_calls"), (
         "llama.cpp/deepseek-ai-DeepSeek-V4", "llama.cpp/deepseek-ai-DeepSeek-V4-Flash-0731")),
+    Form("deepseek_v4_1", _dsml("calls", "｜DSML｜ "),
+         source="vllm-project/vllm, rust/src/chat/src/renderer/deepseek_v41, 0.33.0"),
     Form("glm_4_7", _each(f"<tool_call>{_NAME}\n"
          + _arguments(f"<arg_key>{{{{ k }}}}</arg_key>\n<arg_value>{_VALUE}</arg_value>\n")
          + "</tool_call>", "\n"), ("llama.cpp/GLM-4.6",)),
@@ -191,9 +193,8 @@ FORMS: Final = (
          _gemma("<start_function_call>", "<end_function_call>", "<escape>"),
          source="ollama/ollama, model/renderers/functiongemma.go, 16b05db"),
     Form("seed_oss", _each(f"<seed:tool_call>\n<function={_NAME}>\n"
-         + _arguments(f"<parameter={{{{ k }}}}>{_VALUE}</parameter>\n")
-         + "</function>\n</seed:tool_call>", "\n"), ("llama.cpp/ByteDance-Seed-OSS",),
-         unread=("boolean", "array", "object")),
+         + _arguments("<parameter={{ k }}>{{ v }}</parameter>\n")
+         + "</function>\n</seed:tool_call>", "\n"), ("llama.cpp/ByteDance-Seed-OSS",)),
     Form("hunyuan", f"<tool_calls>[{_each(_OBJECT, ', ')}]</tool_calls>", ("vllm/hunyuan_a13b",)),
     Form("granite", "<|tool_call|>{{ calls | tojson(indent=4) }}", ("vllm/granite",)),
     Form("granite_20b", _each(f"<function_call> {_OBJECT}", "\n"), ("vllm/granite_20b_fc",)),

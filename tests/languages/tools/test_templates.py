@@ -94,7 +94,7 @@ def test_a_style_takes_what_its_template_writes(form: Form, choice: str) -> None
 
 
 def test_every_style_has_a_form() -> None:
-    without = {"qwen": "qwen_3", "qwen_3": "hermes", "deepseek_v4_1": "deepseek_v4"}
+    without = {"qwen": "qwen_3", "qwen_3": "hermes"}
     assert set(MARKUPS) - set(without) == {form.style for form in FORMS}
 
 
