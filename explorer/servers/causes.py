@@ -21,6 +21,7 @@ from explorer.servers.reasoning import (
     parser_is_on,
     parser_of,
     reasoning_in,
+    soft_switch,
     thinking_off,
 )
 from explorer.servers.run import CALLED, LIMITED, ServerRun
@@ -114,9 +115,9 @@ def _in_content(run: ServerRun, marker: str) -> str:
         return sentence_on("twice", run)
     if marker.startswith("<|channel|>"):
         return sentence_on("no_parser", run) + "."  # The reasoning of gpt-oss has no switch.
-    return sentence_on("no_parser", run) + sentence_on(
-        "not_followed" if thinking_off(run) else "or_off", run
-    )
+    off = "not_followed" if thinking_off(run) else "or_off"
+    is_empty = soft_switch(run) == "/no_think" and not thinking_off(run)
+    return sentence_on("empty_marks" if is_empty else "no_parser", run) + sentence_on(off, run)
 
 
 def _doubled(run: ServerRun, read: RunReading) -> str:
@@ -154,7 +155,8 @@ def misfits(run: ServerRun, *, masked: bool) -> Iterator[str]:
     if not masked or not parser_is_on(run):
         return
     if thinking_off(run):
-        yield sentence_on("never_begins", run)
+        ignored = [sentence_on("no_switch", run)] if soft_switch(run) == "/think" else []
+        yield " ".join([sentence_on("never_begins", run), *ignored])
     asked = run.requested
     if asked is not None and asked.kind == "structural_tag":
         text = json.dumps(asked.place.value, ensure_ascii=False)
