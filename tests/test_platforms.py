@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
-from typing import Any
-
-from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -88,65 +84,3 @@ def test_what_linux_alone_has_is_not_needed() -> None:
         check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout.split()) == (0, ["loaded", "used"]), done.stderr[-3000:]
-
-
-def manylinux(machine: str) -> list[str]:
-    """The tags of Linux, the old names of the oldest among them."""
-    return [f"manylinux2014_{machine}", f"manylinux2010_{machine}"] + [
-        f"manylinux_2_{version}_{machine}" for version in range(5, 42)
-    ]
-
-
-PLATFORMS = {
-    "Linux x86-64": ("Linux", "x86_64", "linux", manylinux("x86_64")),
-    "Linux ARM": ("Linux", "aarch64", "linux", manylinux("aarch64")),
-    "macOS, Apple": ("Darwin", "arm64", "darwin", [f"macosx_{k}_0_arm64" for k in range(11, 16)]),
-    "macOS, Intel": (
-        "Darwin",
-        "x86_64",
-        "darwin",
-        ["macosx_10_9_x86_64", "macosx_10_12_x86_64", "macosx_10_13_x86_64", "macosx_10_15_x86_64"]
-        + [f"macosx_{k}_0_{kind}" for k in range(11, 16) for kind in ("x86_64", "universal2")],
-    ),
-    "Windows": ("Windows", "AMD64", "win32", ["win_amd64"]),
-}
-"""By a name: the values of three markers, and the tags of wheels that pip takes there."""
-
-NO_WHEELS = {
-    # PyTorch ended its wheels for Intel Macs with 2.2, and numba its own before Python 3.14.
-    "macOS, Intel": {"torch", "numba", "xgrammar"}
-}
-"""What has no wheels there; conda-forge has it."""
-
-EXTRAS = ("models", "tokenizers", "types", "sweeps", "witnesses", "lab", "dev")
-
-
-def wanted(platform: str, python: str) -> list[str]:
-    """The requirements of the package and its extras there."""
-    system, machine, sys_platform, _ = PLATFORMS[platform]
-    project: Any = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    lines = [*project["dependencies"]]
-    for extra in EXTRAS:
-        lines += project["optional-dependencies"][extra]
-    markers = {
-        "platform_system": system, "platform_machine": machine, "sys_platform": sys_platform,
-        "python_version": python, "python_full_version": f"{python}.0",
-    }  # fmt: skip
-    asked: list[str] = []
-    for line in dict.fromkeys(lines):
-        requirement = Requirement(line)
-        if requirement.name not in NO_WHEELS.get(platform, ()) and (
-            requirement.marker is None or requirement.marker.evaluate(markers)
-        ):
-            asked.append(f"{requirement.name}{requirement.specifier}")
-    return asked
-
-
-def test_pynini_is_asked_for_where_it_has_wheels() -> None:
-    with_pynini = {
-        (platform, python)
-        for platform in PLATFORMS
-        for python in ("3.11", "3.12", "3.13", "3.14")
-        if any(line.startswith("pynini") for line in wanted(platform, python))
-    }
-    assert with_pynini == {("Linux x86-64", python) for python in ("3.11", "3.12", "3.13")}

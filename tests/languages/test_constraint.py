@@ -158,6 +158,18 @@ def test_from_fst_reads_each_convention() -> None:
     assert explorer.Constraint.from_fst(pynini.Fst()).is_empty()
 
 
+@pytest.mark.parametrize(
+    ("label", "labels"),
+    [(-5, "bytes"), (256, "bytes"), (0x110000, "codepoints"), (257, "explorer")],
+)
+def test_a_label_past_its_convention_is_refused(label: int, labels: Any) -> None:
+    fst = pynini.Fst()
+    start, end = fst.add_state(), fst.add_state()
+    fst.set_start(start).set_final(end).add_arc(start, pynini.Arc(label, label, 0, end))
+    with pytest.raises(ConstraintError, match=f"The label {label} is not a label"):
+        explorer.Constraint.from_fst(fst, labels=labels)
+
+
 def test_emptiness_and_finiteness() -> None:
     assert explorer.regex("a$b").is_empty() and explorer.regex("[^\\s\\S]").is_empty()
     assert explorer.regex("a{0,50}").is_finite() and not explorer.regex("a*").is_finite()
