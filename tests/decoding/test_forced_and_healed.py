@@ -474,6 +474,58 @@ def test_an_interrupt_in_the_middle_leaves_nothing_behind(
     assert torch.nn.Linear(2, 2).weight.abs().sum() > 0
 
 
+def until(holds: Callable[[], bool]) -> None:
+    """Wait until something holds."""
+    moment = threading.Event()
+    for _ in range(int(WAIT / 0.01)):
+        if holds():
+            return
+        moment.wait(0.01)
+    pytest.fail("it never came to hold")
+
+
+def test_a_load_whose_caller_gave_up_does_not_begin() -> None:
+    opening = Opening[threading.Event]()
+    inside, go_on = threading.Event(), threading.Event()
+    begun: list[str] = []
+
+    def first() -> threading.Event:
+        inside.set()
+        go_on.wait(WAIT)
+        return go_on
+
+    def second() -> threading.Event:
+        begun.append("second")
+        return go_on
+
+    def wait_for(make: Callable[[], threading.Event], key: str) -> threading.Thread:
+        trying = threading.Event()
+
+        def work() -> None:
+            try:
+                trying.set()  # From here on an interrupt is caught below.
+                opening.open(key, make)
+            except Interrupt:
+                begun.append("interrupted")
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        assert trying.wait(WAIT)
+        return thread
+
+    one = wait_for(first, "a")
+    assert inside.wait(WAIT)
+    two = wait_for(second, "b")
+    # A thread that is being started goes by the number of the one that starts it, and would be hit.
+    until(lambda: sum(t.name == "load_model" and t.is_alive() for t in threading.enumerate()) == 2)
+    throw_into(two)
+    two.join(WAIT)
+    go_on.set()
+    one.join(WAIT)
+    assert opening.open("c", lambda: go_on) is go_on
+    assert begun == ["interrupted"]
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 def test_a_process_that_is_forked_in_the_middle_can_open() -> None:

@@ -11,7 +11,7 @@ from explorer import choice, generate, regex
 from explorer.decoding.models.arguments import prefix_ids
 from explorer.decoding.models.model import LanguageModel
 from explorer.decoding.stepping.rule import Forced
-from explorer.decoding.stepping.settings import checked_restrict
+from explorer.decoding.stepping.settings import checked_restrict, kept_to
 from explorer.errors import ExplorerError
 from explorer.languages.stages.staged import stages_of
 
@@ -58,6 +58,18 @@ def test_it_stays_when_the_constraint_is_edited() -> None:
     session.edit(prompt="Other")
     assert kept(session) == ["restrict('ascii')"]
     assert kept(session.fork()) == ["restrict('ascii')"]
+
+
+def test_a_stage_that_is_there_is_left_as_it_is() -> None:
+    restrict = checked_restrict("ascii")
+    one = regex("[aé]").restrict("ascii")
+    assert kept_to(one, restrict) is one
+    assert kept_to(one, None) is one
+    # Switched off on the pipeline bar: somebody wanted that.
+    from explorer.languages.stages.staged import Staged
+
+    off = explorer.Constraint(Staged(regex("[aé]").source, restrict, False))  # type: ignore[arg-type]
+    assert kept_to(off, restrict) is off
 
 
 def test_it_stands_before_the_stages_of_the_tokens_and_inside_a_healed_prompt() -> None:

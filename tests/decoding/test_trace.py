@@ -196,6 +196,7 @@ def test_a_trace_has_one_position_more_than_steps() -> None:
     assert len(trace.positions) == len(trace.steps) + 1 == len(trace) + 1
     for k, step in enumerate(trace.steps):
         assert step.before is trace.positions[k]
+        assert step.text == (step.data or b"").decode(errors="replace")
         assert trace.positions[k + 1].data == trace.positions[k].data + (step.data or b"")
     assert trace.text == trace.data.decode()
 

@@ -15,6 +15,7 @@ from explorer.errors import BudgetExceeded, EmptyConstraint, IncompatibleVocabul
 from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.walks.finishing import Finishing
 from explorer.tokens.walks.trie import trie_of
+from explorer.tokens.words import DEAD, DONE, FREE
 from tests.automata.discovered.beside import Renumbered
 from tests.evidence import examples
 from tests.patterns import patterns, vocabularies
@@ -234,3 +235,15 @@ def test_a_large_table_is_made_only_if_asked_for() -> None:
     )
     assert lazy.report.kind == "lazy" and "made only with lazy=False" in lazy.report.reason
     assert table.num_states == 40_001
+
+
+def test_no_budget_changes_the_mask_of_a_sentinel() -> None:
+    vocabulary = explorer.Vocabulary.from_bytes([b"a", b"b", None], eos_ids=[2])
+    for lazy in (False, True):
+        machine = explorer.compile(explorer.regex("a*b"), vocabulary, lazy=lazy)
+        assert isinstance(machine, explorer.TokenDFA | LazyMachine)
+        for state in (DEAD, DONE, FREE):
+            for remaining in (-(10**9), -1, 0, 1):
+                within = machine.mask_within(state, remaining)
+                assert within.tolist() == machine.mask(state).tolist()
+        assert not machine.mask_within(machine.start, -1).any()

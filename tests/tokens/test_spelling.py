@@ -111,6 +111,18 @@ def test_redundant_bytes_are_those_of_the_definition(toy: Vocabulary, text: str)
     assert machine.distance[0] == 1 + min(map(len, expected))
 
 
+def test_a_byte_without_another_spelling_stays(toy: Vocabulary) -> None:
+    # 0xC3 0xA8 is è, which has a token; 0xC3 0xA9 0x.. of no character with one stays.
+    bare = Vocabulary.from_bytes([b"\xc3", b"\xa9", b"\xa8", "é".encode()], eos_ids=[4])
+    machine = explorer.compile(regex("[éè]").without_redundant_bytes(), bare)
+    assert accepts(machine, (0, 2)) and accepts(machine, (3,)) and not accepts(machine, (0, 1))
+    why = explorer.explain(machine, machine.walk([0])[-1], 1)
+    assert why.stage == "filtered"
+    assert (
+        "by the redundant bytes filter: the tokenizer would write 'é' as one token" in why.message
+    )
+
+
 def bpe() -> Vocabulary:
     pieces = {c: k for k, c in enumerate("abc1Ġ!")}
     merges = [("a", "b"), ("Ġ", "a"), ("Ġa", "b"), ("Ġ", "c")]

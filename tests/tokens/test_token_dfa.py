@@ -124,6 +124,12 @@ def test_a_control_token_counts_as_written(named: str | int, shown: str) -> None
     assert shown in str(caught.value)
 
 
+def test_nothing_is_lost_where_every_byte_is_a_token() -> None:
+    every = [bytes([b]) for b in range(256)]
+    dfa = explorer.compile(explorer.regex(r"\w+|ä{2}"), vocabulary(*every))
+    assert not dfa.lost and dfa.report.stuck_states == 0
+
+
 def test_classes_partition_the_vocabulary(tekken_131k: explorer.Vocabulary) -> None:
     dfa = explorer.compile(explorer.regex(r'"[^"\\\x00-\x1f]*"'), tekken_131k)
     together = np.sort(np.concatenate(dfa.tokens_of_class))

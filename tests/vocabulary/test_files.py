@@ -450,6 +450,21 @@ def test_what_stands_in_for_a_file_is_named(tmp_path: Path, start: bytes, said: 
         Vocabulary.from_file(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ({"version": "bpe-1", "merges": [[116, 101]]}, "it has the fields 'version', 'merges'"),
+        ({"stoi": {"a": 0}, "itos": {"0": "a"}}, "it has the fields 'stoi', 'itos'"),
+        ([1, 2], "neither a tokenizer.json"),
+    ],
+)
+def test_homemade_files_are_named(tmp_path: Path, content: Any, said: str) -> None:
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content), "utf-8")
+    with pytest.raises(UnsupportedTokenizer, match=said) as caught:
+        Vocabulary.from_file(tmp_path)
+    assert caught.value.remedy
+
+
 def test_pickles_are_not_read(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.model").write_bytes(pickle.dumps({"a": 0}))
     with pytest.raises(DamagedFile, match="is a Python pickle"):

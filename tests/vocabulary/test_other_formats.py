@@ -190,6 +190,37 @@ def test_a_folder_with_one_is_read(tmp_path: Path) -> None:
     assert len(explorer.Vocabulary.from_file(tmp_path)) == 7
 
 
+def test_the_same_id_is_named_at_every_run() -> None:
+    from tokenizers import Tokenizer, models
+
+    # Sixteen pieces share the lowest id: a set would name these two in one run of 240.
+    pieces = {f"piece{n:03}": n // 16 for n in range(200)}
+    for _ in range(3):
+        made = Tokenizer(models.WordLevel(pieces, unk_token="piece000"))
+        with pytest.raises(VocabularyError, match=r"id 0 .* two pieces, 'piece000' and 'piece001'"):
+            Vocabulary.from_tokenizer(made, eos_ids=[1])
+
+
+@pytest.mark.parametrize(
+    ("data", "named"),
+    [
+        (gguf(BPE)[:200], "breaks off"),
+        (gguf(BPE, 9), "version"),
+        (gguf({"tokenizer.ggml.model": "gpt2"}), "no tokens"),
+        (gguf({**BPE, "tokenizer.ggml.token_type": [1]}), "types"),
+        (gguf({**PIECES, "tokenizer.ggml.token_type": [2, 3, 6, 6, 1]}), "<0xNN>"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 0, 2**40), "size"),
+        (b"GGUF" + struct.pack("<IQQQ", 3, 0, 1, 2**60), "size"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + text("k") + struct.pack("<I", 77), "type 77"),
+    ],
+    ids=["cut", "version", "empty", "types", "byte", "pairs", "text", "kind"],
+)
+def test_damaged_files_are_refused(tmp_path: Path, data: bytes, named: str) -> None:
+    with pytest.raises(DamagedFile, match=named) as caught:
+        read(tmp_path, data)
+    assert caught.value.remedy
+
+
 def test_other_kinds_are_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedTokenizer, match="bert"):
         read(tmp_path, gguf({**BPE, "tokenizer.ggml.model": "bert"}))

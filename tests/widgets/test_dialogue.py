@@ -448,6 +448,13 @@ def test_a_grammar_is_composed_by_the_push_down_composition(worker: CompileWorke
     assert said is not None and int(said[1]) > 3
 
 
+def test_a_grammar_over_many_tokens_says_why_not(worker: CompileWorker) -> None:
+    lm = explorer.load_model("tiny")
+    machine = explorer.compile(explorer.grammar(NESTED), lm.vocabulary)
+    line = drawn_machine(machine, worker, BUDGET).line or ""
+    assert line.startswith("not composed as a whole: ") and "Algorithm 3" not in line
+
+
 # A run from elsewhere in the explorer: no model, the recorded ids, and the first that is wrong.
 
 

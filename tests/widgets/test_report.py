@@ -28,6 +28,7 @@ from widgets.cursor import MOST_LINES, Cursor
 from widgets.figures.drawing import svg
 from widgets.lessons import TokenRow, bar_picture, token_picture
 from widgets.looks import QUIET_SECONDS, Looks
+from widgets.report import MOST_BARS
 from widgets.toy import ToyModel, toy_constraint
 from widgets.views.explorer import Explorer
 
@@ -79,6 +80,13 @@ def test_nothing_of_a_model_is_markup() -> None:
     for figure in explorer.report(table()):
         shown = [said(figure), *figure.layout.yaxis.ticktext, *(bar.name for bar in figure.data)]
         assert "<" not in " ".join(shown)
+
+
+def test_a_figure_of_many_parts_is_cut() -> None:
+    letters = explorer.regex("fdosyenfdosyenfdo")
+    done = explorer.sweep("a", letters, hash_model(), max_tokens=40)
+    _, parts, _ = explorer.report(done)
+    assert len(parts.data[0].x) == MOST_BARS
 
 
 def test_a_folder_is_reported_like_its_sweep(tmp_path: Path) -> None:
@@ -206,6 +214,7 @@ def test_tokens_that_cannot_all_follow_change_nothing() -> None:
 def test_tokens_on_a_fork_of_an_empty_line_replace_it() -> None:
     cursor = Cursor(Session(ToyModel(), toy_constraint()))
     assert cursor.fork([2, 4]).text == "foofood"
+    assert cursor.selected is None
     assert [name for name, _ in cursor.lines] == ["line 1"]
 
 

@@ -16,6 +16,7 @@ from explorer.errors import ConstraintError, GrammarError
 from explorer.languages.grammar import shipped
 from explorer.languages.grammar.notations.gbnf import GbnfReader
 from explorer.languages.grammar.shipped import SHIPPED, shipped_grammar, shipped_text
+from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from tests.languages.grammar.earley import Earley, Productions
 
 ROOT = Path(shipped.__file__).parent
@@ -135,3 +136,11 @@ def test_bounded_is_the_grammar_written_out(depth: int) -> None:
         for letters in itertools.product("(ac)", repeat=length):
             text = "".join(letters)
             assert bounded.accepts(text) == oracle.accepts(text), text
+
+
+def test_bounded_is_explained_and_saved() -> None:
+    bounded = shipped_grammar("json").bounded(1)
+    why = explorer.explain_text(bounded, "[[1")
+    labels = {place.label for part in why.parts for place in part.positions}
+    assert labels == {"rule `array`", "rule `ws`"}
+    assert source_from_dict(source_to_dict(bounded.source)) == bounded.source

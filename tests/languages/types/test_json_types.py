@@ -278,6 +278,14 @@ def test_the_members_of_a_large_set_are_remembered() -> None:
     assert not explorer.from_type(dict[str, frozenset[str]]).accepts('{"a":["b","b"]}')
 
 
+def test_tuples_that_are_nested_too_deep_are_refused_at_once() -> None:
+    described: Any = int
+    for _ in range(25):
+        described = tuple[described, ...]
+    with pytest.raises(ConstraintError, match="nested too deep"):
+        explorer.from_type(described, style="python")
+
+
 @dataclass
 class User:
     name: str
