@@ -367,9 +367,10 @@ def test_added_tokens_json_without_a_word_on_what_is_special(tmp_path: Path) -> 
     vocab = Vocabulary.from_file(tmp_path)
     assert vocab.tokens[width:] == (None, None, b"    ")
     assert any("2 tokens of added_tokens.json are spelled like control" in n for n in vocab.notes)
-    # A configuration that names none says that none is special.
+    # A configuration that names none says that they are text, which this model cannot write.
     write(tmp_path, tokenizer_config__json={"model_max_length": 9})
-    assert Vocabulary.from_file(tmp_path, [0]).tokens[width] == b"<|end_of_text|>"
+    with pytest.raises(UnsupportedTokenizer, match="end_of_text"):
+        Vocabulary.from_file(tmp_path, [0])
 
 
 def test_a_configured_end_that_is_not_a_token_is_not_replaced_by_a_guess(tmp_path: Path) -> None:
