@@ -110,3 +110,45 @@ def test_a_text_that_one_writes_is_taken_up_to_its_first_masked_letter(
     rest(root)
     assert root.locator(".lmx-why").is_hidden()
     quiet(notebook)
+
+
+def test_a_step_is_a_motion_that_moves_nothing_and_ends_with_the_next_press(opened: Opened) -> None:
+    for name in ("toy", "date"):
+        root = opened(name, 848, 640)
+        moving = "(el) => el.dataset.motion === 'runs' && el.querySelectorAll('.lmx-letter').length"
+        box = root.locator(".lmx-parts").bounding_box()
+        press(root, STEP)
+        root.page.wait_for_function(moving, arg=root.element_handle())
+        assert root.locator(".lmx-air .lmx-tok").count() == 2  # Into the text, and as a pair.
+        assert root.locator(".lmx-parts").bounding_box() == box
+        at(root, 1)  # The page has the new place, whatever moves over it.
+        press(root, STEP)
+        at(root, 2)
+        root.locator("xpath=self::*[not(@data-motion)]").wait_for()
+        assert root.locator(".lmx-air > *").count() == 0
+    # After the first steps of a real model there is none.
+    press(root, STEP)
+    at(root, 3)
+    press(root, STEP)
+    at(root, 4)
+    assert root.get_attribute("data-motion") is None
+
+
+def test_a_masked_token_that_is_clicked_runs_to_its_cross(opened: Opened) -> None:
+    root = opened("toy", 848, 640)
+    runs = "(el) => el.querySelectorAll('.lmx-letter.no').length"
+    root.locator(".lmx-rows .lmx-row", has_text="for").first.click()
+    root.page.wait_for_function(runs, arg=root.element_handle())
+    root.page.keyboard.press("Escape")
+
+
+def test_where_less_motion_is_asked_for_nothing_moves(opened: Opened) -> None:
+    root = opened("toy", 848, 640)
+    root.page.emulate_media(reduced_motion="reduce")
+    press(root, STEP)
+    at(root, 1)
+    assert root.get_attribute("data-motion") is None
+    root.locator(".lmx-rows .lmx-row", has_text="for").first.click()
+    root.locator(".lmx-why .said").first.wait_for()
+    rest(root)
+    assert root.locator(".lmx-air > *").count() == 0

@@ -137,6 +137,7 @@ function alongText(ui) {
   };
 
   let place = null; // Where a token begins: {x, middle}.
+  let [taken, asked] = [null, null]; // What a motion follows: the elements of the last token's path, and of the one that is looked at.
   let ghosted = null;
   /** The path of the token that is looked at, in all three machines, up to the letter where it fails. */
   const ghost = () => {
@@ -152,18 +153,20 @@ function alongText(ui) {
       const { middle } = place;
       let { x } = place;
       const begin = x;
+      asked = { letters: [], pair: null };
       letters.forEach(({ text, fails, fsa, fst }, i) => {
         const label = short(`${i === letters.length - 1 ? short(walk.text, 10) : "ε"} : ${text}`, 16);
         const z = x + Math.max(NARROWEST, label.length * LETTER + 2 * RING + 8);
         const kind = fails ? "ko" : "past";
         const lit = fails ? ".ko" : ".lit";
-        word((x + z) / 2, 16, text, ".char" + (fails ? ".ko" : ""));
+        const one = { text, fails, paths: [], lit: [word((x + z) / 2, 16, text, ".char" + (fails ? ".ko" : ""))], rings: [] };
         for (const [lane, said, state] of [["fsa", text, fsa || "·"], ["fst", label, fst]]) {
-          straight(x, z, middle[lane], kind, said);
+          one.paths.push(straight(x, z, middle[lane], kind, said).querySelector("path"));
           word((x + z) / 2, middle[lane] - 7, said, lit);
-          if (fails) word(z - 5, middle[lane] + 5, "✗", ".cross");
-          else ring(z, middle[lane], state, ".past", state);
+          if (fails) one.lit.push(word(z - 5, middle[lane] + 5, "✗", ".cross"));
+          else one.rings.push(ring(z, middle[lane], state, ".past", state));
         }
+        asked.letters.push(one);
         x = z;
       });
       leap(begin, x, letters.length, middle.pairs, pair === null ? "ko" : "past", short(walk.text, 12), walk.text);
@@ -219,24 +222,30 @@ function alongText(ui) {
     word(2, 15, "text", ".soft.begin");
     if (leftOut) word(FIRST + 4, 15, "…", ".soft");
     const between = (i) => (xs[i] + xs[i + 1]) / 2;
-    columns.forEach(({ text }, i) => word(between(i), 16, text, ".char"));
+    const chars = columns.map(({ text }, i) => word(between(i), 16, text, ".char"));
     for (const title of titles) title.style.top = (top[title.dataset.lane] - 9) * scale + "px";
 
     // The path so far.
     const at = (i) => (i === last ? ".now" : ".past");
-    states.forEach(({ fsa, fst, pair }, i) => {
-      ring(xs[i], middle.fsa, fsa, at(i), `state ${fsa} of the character FSA`);
-      ring(xs[i], middle.fst, fst, at(i), fst === "r" ? "the root of the FST: between two tokens" : `the FST inside of a token, after ${fst}`);
+    const rings = states.map(({ fsa, fst, pair }, i) => {
+      const own = {};
+      own.fsa = ring(xs[i], middle.fsa, fsa, at(i), `state ${fsa} of the character FSA`);
+      own.fst = ring(xs[i], middle.fst, fst, at(i), fst === "r" ? "the root of the FST: between two tokens" : `the FST inside of a token, after ${fst}`);
       const both = pair === "end" ? "end" : pill(pair ?? fsa, fst);
-      stadium(xs[i], middle.pairs, both, pair === null ? ".ghost" + (i === last ? ".now" : "") : at(i), pair === null ? `the pair ${both}: no token ends here, so it is not a state of the token DFA` : `the pair of state ${fsa} and the root: a state of the token DFA`);
+      own.pair = stadium(xs[i], middle.pairs, both, pair === null ? ".ghost" + (i === last ? ".now" : "") : at(i), pair === null ? `the pair ${both}: no token ends here, so it is not a state of the token DFA` : `the pair of state ${fsa} and the root: a state of the token DFA`);
+      return own;
     });
-    columns.forEach(({ reads, writes }, i) => {
-      straight(xs[i], xs[i + 1], middle.fsa, "past", reads);
-      word(between(i), middle.fsa - 7, short(reads, 16), ".lit", reads);
-      straight(xs[i], xs[i + 1], middle.fst, "past", writes);
-      word(between(i), middle.fst - 7, short(writes, 16), ".lit", writes);
+    const from = tokens.length ? tokens[tokens.length - 1].from : last;
+    taken = { letters: [], pair: null };
+    columns.forEach(({ text, reads, writes }, i) => {
+      const lit = [chars[i]];
+      for (const [lane, said] of [["fsa", reads], ["fst", writes]]) lit.push(straight(xs[i], xs[i + 1], middle[lane], "past", said), word(between(i), middle[lane] - 7, short(said, 16), ".lit", said), rings[i + 1][lane]);
+      const own = rings[i + 1];
+      if (i >= from) taken.letters.push({ text, fails: false, lit, paths: [1, 4].map((at) => lit[at].querySelector("path")), rings: [own.fsa, own.fst] });
     });
-    for (const { from, to, text, others } of tokens) leap(xs[from], xs[to], to - from, middle.pairs, "past", short(text, 12) + (others ? ` +${count(others)}` : ""), others ? `${text}, or one of ${count(others)} other tokens that lead to the same state` : text);
+    for (const { from, to, text, others } of tokens) taken.arc = leap(xs[from], xs[to], to - from, middle.pairs, "past", short(text, 12) + (others ? ` +${count(others)}` : ""), others ? `${text}, or one of ${count(others)} other tokens that lead to the same state` : text);
+
+    taken.pair = taken.arc ? { path: taken.arc.querySelector("path"), lit: [taken.arc, rings[last].pair], rings: [rings[last].pair] } : null;
 
     // What the FSA reads next.
     on = coming;
@@ -327,7 +336,7 @@ function alongText(ui) {
     ghost();
     return true;
   };
-  return { box, update };
+  return { box, update, trail: (walk) => (walk ? asked : taken) };
 }
 
 /** The label of an arc of a token ahead: the last one reads the token. */

@@ -42,11 +42,14 @@ export function renderExplorer({ model, el }) {
     around.listed, around.note, around.tasks, around.failure, sampler,
     h("div.lmx-bar", {}, stepper, strip),
     pipeline, h("div.lmx-parts", {}, h("div.lmx-left", {}, h("div.lmx-beside", {}, machines, stack), ui.foot), h("div.lmx-numbers", {}, distribution)), asked.el, around.live);
+  const moving = motion(model, root, ui);
+  root.append(moving.air);
   const parts = [
     [renderEditor, editor], [renderPipeline, pipeline], [renderSampler, sampler], [renderStepper, stepper], [renderStrip, strip],
     [renderMachines, machines], [renderStack, stack], [renderDistribution, distribution],
   ];
   const undo = parts.map(([render, where]) => render({ model, el: where, ui }));
+  moving.ready();
 
   const update = () => {
     for (const one of [about, ui.info.firstChild]) say(one, model.get("about") || "");
@@ -61,6 +64,7 @@ export function renderExplorer({ model, el }) {
     off();
     undo.forEach((one) => one && one());
     asked.end();
+    moving.end();
     around.end();
   };
 }

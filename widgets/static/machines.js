@@ -181,6 +181,21 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
     sizes.again();
   };
 
+  /** What a motion follows: the arcs and states of the token that led here, or of one that is looked at, by its letters. */
+  ui.trail = async (token, walk = null) => {
+    if (!text.box.hidden) return text.trail(walk);
+    const k = ui.position.k - 1;
+    const known = walk || ui.walks.get(pathKey(ui, k) + "|" + token) || (await ui.ask("walk", { token, k })).walk;
+    const path = known && formOf(known.lit, "characters");
+    if (!path) return null;
+    const of = (names, what, pick) => names.map((name) => graphs[machineOf(name)]?.[what].get(name)).filter(Boolean).map(pick);
+    const parts = (arcs, nodes) => ({ paths: of(arcs, "arcs", ({ line }) => line), rings: of(nodes, "nodes", ({ g }) => g), lit: [] });
+    const pieces = characters(known.bytes).map(({ nodes, at, size }) => ({ text: nodes.map((one) => one.textContent ?? one).join(""), fails: known.failed_at !== null && known.failed_at < at + size, step: path.steps[at + size - 1] }));
+    const letters = pieces.filter(({ step }) => step).map(({ text, fails, step: [arcs, nodes] }) => ({ text, fails, ...parts(arcs, fails ? [] : nodes) }));
+    const pair = path.arc ? parts([path.arc], [path.target]) : null;
+    return { letters, pair: pair && { ...pair, path: pair.paths[0] } };
+  };
+
   let followed = "";
   let wanted = "";
   const update = () => {

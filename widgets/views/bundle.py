@@ -87,7 +87,7 @@ VIEWS: Final = {
 """The parts; each is declared in the file with its name."""
 
 WHOLES: Final = {
-    "explorer": ("renderExplorer", (*VIEWS, "drawers")),
+    "explorer": ("renderExplorer", (*VIEWS, "drawers", "motion")),
     "compare": (
         "renderCompare",
         ("stepper", "strip", "distribution", "mask", "editor", "machines", "stack"),
