@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.browser.acting import STEP, at, press, quiet, rest
+from tests.browser.acting import END, STEP, at, press, quiet, rest
 from tests.browser.test_first_glance import REAL
 
 if TYPE_CHECKING:
@@ -152,3 +152,28 @@ def test_where_less_motion_is_asked_for_nothing_moves(opened: Opened) -> None:
     root.locator(".lmx-why .said").first.wait_for()
     rest(root)
     assert root.locator(".lmx-air > *").count() == 0
+
+
+def test_a_pointer_that_is_dragged_along_the_text_takes_the_machines_with_it(
+    opened: Opened,
+) -> None:
+    root = opened("date", 1280, 720)
+    press(root, END)
+    at(root, 7)
+    mouse = root.page.mouse
+    boxes = [box.bounding_box() for box in root.locator(".lmx-strip [data-k]").all()]
+    ends = [(box["x"] + box["width"], box["y"] + box["height"] / 2) for box in boxes if box]
+    mouse.move(*ends[-1])
+    mouse.down()
+    labels = "(all) => all.map((one) => one.dataset.label).sort().join()"
+    states = root.locator(".lmx-along .n.now")
+    seen = [states.evaluate_all(labels)]
+    for k in (4, 2, 1):
+        mouse.move(*ends[k - 1], steps=5)
+        at(root, k)
+        seen.append(states.evaluate_all(labels))
+    mouse.move(ends[-1][0], ends[-1][1] + 40, steps=5)
+    at(root, len(ends))
+    mouse.up()
+    at(root, len(ends))  # The end of a drag is not a click on a token.
+    assert len(set(seen)) == len(seen)

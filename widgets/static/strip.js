@@ -15,6 +15,8 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
   row.addEventListener("scroll", () => row.classList.toggle("more-left", row.scrollLeft > 2));
   (el.closest(".lmx-bar") || el).append(traps.panel);
 
+  scrubs(ui, row, () => boxes.map((one) => one.el));
+
   const MARKS = {
     forced: MEANINGS.forced,
     user: MEANINGS.user,
@@ -184,4 +186,35 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
     off();
     traps.off();
   };
+}
+
+const DRAGS = 5; // The pixels from which a press is a drag.
+
+/** Let a pointer that is dragged along the text take the position with it, and with that every machine: it goes to the place
+ * between two tokens that is nearest. Places that the pointer has left before they were shown are left out. */
+function scrubs(ui, row, boxes) {
+  let begin = null;
+  let wanted = null;
+  let going = false;
+  const go = async (k) => {
+    wanted = k;
+    if (going) return;
+    going = true;
+    while (ui.position && wanted !== ui.position.k && (await ui.go(wanted)).ok !== false);
+    going = false;
+  };
+  row.addEventListener("pointerdown", (event) => {
+    if (event.button === 0 && event.pointerType === "mouse") begin = event.clientX;
+  });
+  row.addEventListener("pointermove", (event) => {
+    if (begin === null || !(event.buttons & 1)) return (begin = null);
+    const drags = row.hasPointerCapture(event.pointerId);
+    if (!drags && Math.abs(event.clientX - begin) < DRAGS) return;
+    if (!drags) row.setPointerCapture(event.pointerId); // So its end is no click on a token.
+    pointer.until = 0;
+    go(boxes().filter((box) => {
+      const { left, right } = box.getBoundingClientRect();
+      return event.clientX > (left + right) / 2;
+    }).length);
+  });
 }
