@@ -150,7 +150,7 @@ class PageData:
         """The model in a few words, for the title line."""
         if isinstance(self.lm, ToyModel):
             return f"toy preset: {len(self.vocabulary) - 1} tokens + EOS, hand-set probabilities"
-        name = "a run from elsewhere" if self.lm is None else f"model {self.lm.name}"
+        name = "no model" if self.lm is None else f"model {self.lm.name}"
         return f"{name}: {len(self.vocabulary):,} tokens"
 
     @cached_property

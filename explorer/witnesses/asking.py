@@ -1,7 +1,8 @@
 """A constraint in a notation that other engines read, and a prefix as token ids.
 
-A pattern, a choice of texts, a JSON Schema and a grammar in GBNF or Lark can be given to the other
-engines. A constraint combined by our own operators cannot: that is an error with a remedy.
+A pattern, a choice of texts, a JSON Schema or a type that stands for one, and a grammar in GBNF or
+Lark can be given to the other engines. A constraint combined by our own operators cannot: that is
+an error with a remedy.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from explorer.languages.grammar.source import GbnfGrammar, GrammarText, LarkGram
 from explorer.languages.regex.source import Regex
 from explorer.languages.schema.source import JsonSchema
 from explorer.languages.sources.choice import Choice
+from explorer.languages.types.source import JsonType
 from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary
 from explorer.witnesses.engines import Greedy, Tokens
@@ -36,6 +38,7 @@ _STATED: Final[dict[type[Source], Callable[[Any], Statement]]] = {
     Regex: lambda source: Statement("regex", source.pattern),
     Choice: lambda source: Statement("regex", "|".join(map(re.escape, source.texts))),
     JsonSchema: _schema,
+    JsonType: lambda source: _schema(source.part),  # A type stands for its schema.
     GbnfGrammar: lambda source: Statement("gbnf", source.grammar),
     LarkGrammar: lambda source: Statement("lark", source.grammar),
 }
@@ -65,7 +68,7 @@ def statement_of(constraint: Constraint) -> Statement:
         raise ConstraintError(
             f"Other engines cannot be asked for a constraint of the kind {kind!r}: it is not "
             "written in a notation that they read.",
-            remedy="Give a regex, a choice, a JSON Schema, or a grammar in GBNF or Lark.",
+            remedy="Give a regex, a choice, a JSON Schema, a type, or a grammar in GBNF or Lark.",
             evidence={"kind": kind},
         )
     return made(constraint.source)

@@ -177,3 +177,41 @@ def test_a_pointer_that_is_dragged_along_the_text_takes_the_machines_with_it(
     mouse.up()
     at(root, len(ends))  # The end of a drag is not a click on a token.
     assert len(set(seen)) == len(seen)
+
+
+NO_MODEL = """import explorer
+from widgets import Explorer
+words = explorer.Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for", b"food", b"2024"], eos_ids=[6])
+Explorer(words, explorer.regex("(foo)+d"))"""
+
+
+def test_without_a_model_the_reader_takes_the_steps(notebook: Notebook, lab: Lab) -> None:
+    notebook.open(lab.code("words.ipynb", NO_MODEL))
+    assert notebook.run_all()
+    root = notebook.explorer()
+    at(root, 0)
+    rows = root.locator(".lmx-rows .lmx-row[data-token]")
+    rows.first.wait_for()
+    rest(root)
+    names = [row.locator(".name").inner_text() for row in rows.all()]
+    # The allowed ones, then the masked ones: first the one that is read furthest.
+    assert names[:4] == ["f", "foo", "food", "for"] and set(names[4:]) == {"oo", "2024"}
+    assert "expects" in root.locator(".lmx-row.masked").first.inner_text()
+    assert not root.locator(".lmx-rows .num:visible").count()
+    rows.nth(1).get_by_role("button", name="take").click()
+    at(root, 1)
+    root.focus()
+    notebook.page.keyboard.press("3")
+    at(root, 2)
+    # A number finds the tokens that write it, an id has its sign.
+    press(root, "to the start (Home)")
+    at(root, 0)
+    search = root.get_by_role("searchbox", name="find a token")
+    found = root.locator(".lmx-rows").nth(1).locator(".lmx-row[data-token]")
+    for query, token in (("2024", "5"), ("#3", "3")):
+        search.fill(query)
+        found.and_(root.locator(f'[data-token="{token}"]')).wait_for()
+        assert found.count() == 1
+    search.fill("5")
+    root.get_by_text("no such token").wait_for()
+    quiet(notebook)

@@ -25,9 +25,9 @@ from widgets.dialogue.messages import RELOAD, TABLE, Form, Reply, answers
 from widgets.figures.machines.arcs import arcs_of
 from widgets.figures.machines.drawn import draw_whole
 from widgets.figures.packets import compress
-from widgets.figures.panels.mask import allowed_at, engines_packet
+from widgets.figures.panels.mask import engines_packet
 from widgets.figures.panels.reasons import more_packet, widening_packet
-from widgets.figures.panels.tokens import ids_to_write, search_packet, token_rows
+from widgets.figures.panels.tokens import ids_to_write, listed_packet, search_packet, token_rows
 from widgets.shown_place import PageData, ShownPlace, packed
 
 MOST_AT_ONCE: Final = 256
@@ -159,21 +159,16 @@ def on_widen(place: ShownPlace, token: int, k: int | None = None) -> Reply:
 
 @answers(later=True)
 def on_search(place: ShownPlace, query: str, k: int | None = None) -> Later:
-    """Find tokens by text, bytes (``0x66``) or id."""
+    """Find tokens by text, bytes (``0x66``) or id (``#2024``)."""
     k, page, session, trace = _here(place, k)
     return Later.of(lambda: search_packet(session, trace, k, page.machine, query))
 
 
 @answers(later=True, unasked=True)
 def on_allowed(place: ShownPlace, k: int | None = None) -> Later:
-    """List the likeliest allowed tokens."""
+    """List tokens where there is no model: allowed ones, and the nearest masked ones."""
     k, page, session, trace = _here(place, k)
-
-    def make() -> Packet:
-        ids: list[int] = np.flatnonzero(allowed_at(trace, k)).tolist()
-        return {"rows": token_rows(session, trace, k, page.machine, ids), "count": len(ids)}
-
-    return Later.of(make)
+    return Later.of(lambda: listed_packet(session, trace, k, page.machine))
 
 
 @answers(later=True, unasked=True)

@@ -2,8 +2,8 @@
 //
 // Rows stay at their place by the model's own probability; before the first allowed token stand at most `MOST_BEFORE` masked
 // ones. A masked token is underlined and hatched and carries its reason in two or three words. A click on any token explains it, below
-// its row. An allowed token is taken by its button, by Enter or by its number. Where there is no model, the allowed
-// tokens are listed.
+// its row. An allowed token is taken by its button, by Enter or by its number. Where there is no model, the rows have no
+// numbers: allowed tokens, and then the masked ones that fail latest.
 
 const MOST_BEFORE = 3;
 
@@ -11,7 +11,7 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
   island(el, "Distribution");
   const facts = h("div.lmx-facts");
   const rows = h("div.lmx-rows", { role: "table", "aria-label": "next-token probabilities, per cent" });
-  const search = h("input.lmx-find", { type: "search", placeholder: "find a token…", "aria-label": "find a token by text, bytes or id" });
+  const search = h("input.lmx-find", { type: "search", placeholder: "find a token…", title: "its text, its id as #2024, or its bytes as 0x66", "aria-label": "find a token by text, bytes or id" });
   const found = h("div.lmx-rows");
   const filtered = h("p.lmx-filter", { role: "status" });
   const panel = whyPanel(ui, () => (rows.querySelector('[tabindex="0"]') || el).focus({ preventScroll: true }));
@@ -151,11 +151,6 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     const shown = String(ui.inside ? ui.inside.walk.token : ui.selected ?? ui.hover);
     for (const one of el.querySelectorAll(".lmx-row[data-token]")) one.classList.toggle("sel", one.getAttribute("data-token") === shown);
   };
-  /** The allowed tokens where there is no model: names without numbers. */
-  const list = (found) => [
-    h("p.dim", {}, found.count > found.rows.length ? `Allowed here, the first ${found.rows.length} of ${count(found.count)}; search finds the others:` : "Allowed here:"),
-    h("div.lmx-chips", {}, found.rows.map((entry) => h("button.lmx-ask", { "data-token": entry.id, title: "why?", onclick: () => ui.select(entry.id) }, ui.token(entry.id)))),
-  ];
   const draw = (p, only) => {
     const size = p.width || (ui.vocabulary && ui.vocabulary.size);
     const known = (value) => value !== null && value !== undefined;
@@ -174,7 +169,10 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
         ui.changed();
       } }, "✕"));
     }
-    const top = inOrder(only ? only.rows : p.top || []);
+    const listing = !p.finished && allowed && allowed.key === modelless() ? allowed : null;
+    ui.listed = listing ? listing.rows : p.top || [];
+    const top = only ? only.rows : inOrder(ui.listed);
+    el.classList.toggle("plain", !!listing);
     // After temperature and filters the numbers may be the model's own.
     const differs = top.some((entry) => percent(entry.filtered) !== percent(entry.model));
     el.classList.toggle("filtered", differs);
@@ -191,9 +189,9 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     const listed = [...top, ...(results ? results.rows : [])].map((entry) => wide(ui.text(entry.id)) + (alike.has(ui.text(entry.id)) ? 7 * String(entry.id).length + 7 : 0));
     el.style.setProperty("--lmx-names", Math.ceil(Math.max(0, ...listed)) + "px");
     const focused = rows.contains(document.activeElement) && document.activeElement.getAttribute("data-token");
-    const listing = !top.length && allowed && allowed.key === modelless() ? allowed : null;
     head.children[1].append(ahead.button());
-    put(rows, p.finished ? h("p.dim", {}, "The text has ended.") : listing ? list(listing) : [head, top.map((entry) => row(entry, largest, entry.allowed ? ++number : 0))]);
+    put(rows, p.finished ? h("p.dim", {}, "The text has ended.") : [head, top.map((entry) => row(entry, largest, entry.allowed ? ++number : 0)),
+      listing && listing.count > number ? h("p.dim", {}, `the first ${number} of ${count(listing.count)} that are allowed; search finds the others`) : null]);
     if (focused) (rows.querySelector(`[data-token="${focused}"]`) || el.closest("[tabindex]"))?.focus({ preventScroll: true });
     search.hidden = !!p.finished;
     const fresh = results && results.key === wanted();

@@ -2,7 +2,7 @@
 
 /** A field that adds a token to the drawing. */
 function addToken(ui, title) {
-  const add = h("input.lmx-add", { type: "search", placeholder: "add a token", title: "draw a token: its text, its id, or its bytes as 0x66", "aria-label": title + ": add a token", onchange: async () => {
+  const add = h("input.lmx-add", { type: "search", placeholder: "add a token", title: "draw a token: its text, its id as #2024, or its bytes as 0x66", "aria-label": title + ": add a token", onchange: async () => {
     const answer = add.value && (await ui.ask("search", { query: add.value, k: ui.position.k }));
     const found = answer && answer.ok && answer.rows.find((row) => ui.isText(row.id));
     if (answer && !found) ui.remark(answer.stale ? LEFT : `Not done: there is no token “${add.value}” to draw.`);

@@ -155,7 +155,7 @@ function pageMoves(ui, look) {
   };
   ui.go = (k) => ui.turn(() => ui.jump(k));
   ui.takeNth = (n) => {
-    const entry = ((ui.position && ui.position.top) || []).filter((one) => one.allowed)[n - 1];
+    const entry = (ui.listed || []).filter((one) => one.allowed)[n - 1];
     if (entry && !ui.gone) ui.take(entry.id);
   };
   ui.take = (token) => {
@@ -208,6 +208,7 @@ function pageState(model, wants = ["machine", "words", "around"]) {
     gone: false, // whether the kernel is gone
     busy: 0,
     theme: 0, // grows with each change of the colours
+    listed: [], // the tokens that the list shows
     due: new Set(), // questions that the page will ask by itself, and answers that it is reading
   };
   ui.on = (what, callback) => {

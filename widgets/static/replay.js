@@ -51,7 +51,7 @@ function replay(data) {
     },
     search: ({ query, k }) => {
       const text = query.replaceAll(" ", "␣");
-      const same = (entry) => entry.text === text || String(entry.id) === query;
+      const same = (entry) => entry.text === text || "#" + entry.id === query;
       const found = at(k).top.filter((entry) => same(entry) || entry.text.includes(text));
       return { rows: found.sort((one, other) => same(other) - same(one)), count: found.length };
     },

@@ -130,6 +130,7 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
       next.value = "";
       if (answer.masked !== null) ui.look ? ui.look(answer.masked) : ui.select(answer.masked);
     } });
+  const slot = h("span", { role: "listitem" }, next);
   let held = []; // what the row and the marks in it were made of
   const update = () => {
     const strip = ui.line.strip || { prompt: [], tokens: [] };
@@ -157,7 +158,7 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
         characters(walk.bytes).map((piece) => piece.at + piece.size <= ui.inside.byte ? piece.nodes : h("span.dim", {}, piece.nodes))));
     }
     nodes.push(...ended.nodes);
-    if (ui.foot && ui.position && !ui.position.finished && !ui.inside && k === own.length && !ended.nodes.length) nodes.push(next);
+    if (ui.foot && ui.position && !ui.position.finished && !ui.inside && k === own.length && !ended.nodes.length) nodes.push(slot);
     next.disabled = ui.gone || !!model.get("replay");
     const now = [ui.traps, traps.open(), ui.vocabulary, ...nodes];
     if (now.length !== held.length || now.some((one, i) => one !== held[i])) {

@@ -31,9 +31,9 @@ class Explorer(Stilled, View):
     """The explorer: constraint, steps, the three machines, the distribution, the mask.
 
     Args:
-        lm: A language model, or the name of one for `load_model`; ``None`` for the toy preset,
-            which needs no model.
-        constraint: The constraint; with a model, ``None`` starts with a quoted text.
+        lm: A language model, or the name of one for `load_model`; a vocabulary, for steps that the
+            user takes and no probabilities; ``None`` for the toy preset.
+        constraint: The constraint; ``None`` starts with a quoted text, except in the toy preset.
         prompt: The text to continue.
         cursor: A cursor to show, which other views may show too. It has a session of its own, so
             the model, the constraint and all settings of a session are refused beside it.

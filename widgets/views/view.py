@@ -28,6 +28,7 @@ from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint
 from explorer.tokens.compile import compile
 from explorer.tokens.machine import TokenMachine
+from explorer.vocabulary import Vocabulary
 from widgets import kinds
 from widgets.cursor import Cursor
 from widgets.dialogue.dialogue import Dialogue
@@ -46,9 +47,9 @@ class View(anywidget.AnyWidget):
     """A widget on a cursor: the base class of the explorer and of its parts.
 
     Args:
-        lm: A language model, or the name of one for `load_model`; ``None`` for the toy preset,
-            which needs no model.
-        constraint: The constraint; with a model, ``None`` starts with a quoted text.
+        lm: A language model, or the name of one for `load_model`; a vocabulary, for steps that the
+            user takes and no probabilities; ``None`` for the toy preset.
+        constraint: The constraint; ``None`` starts with a quoted text, except in the toy preset.
         prompt: The text to continue.
         cursor: A cursor to show, which other views may show too. It has a session of its own, so
             the model, the constraint and all settings of a session are refused beside it.
@@ -91,7 +92,7 @@ class View(anywidget.AnyWidget):
 
     def __init__(
         self,
-        lm: LanguageModel | str | None = None,
+        lm: LanguageModel | Vocabulary | str | None = None,
         constraint: Constraint | TokenMachine | None = None,
         prompt: str = "",
         *,
@@ -120,24 +121,23 @@ class View(anywidget.AnyWidget):
                 response_prefix=None if response_prefix == "" else response_prefix,
             )
         else:
-            model = load_model(lm) if isinstance(lm, str) else ToyModel() if lm is None else lm
-            if constraint is None and not isinstance(model, ToyModel):
-                constraint = kinds.constraint_of_kind("regex", '"[a-zA-Z ,.]*"')
-            elif constraint is None and model == ToyModel():
-                constraint = toy_constraint()
-            session = Session(
-                model,
-                constraint,
-                prompt,
-                sampler=Sampler(temperature=0.0) if sampler is None else sampler,
-                seed=0 if seed is None else seed,
-                max_tokens=max_tokens,
-                top_k=top_k,
-                budget=COMPILE,
-                heal=heal,
-                restrict=restrict,
-                response_prefix=response_prefix,
-            )
+            settings: dict[str, Any] = {
+                "sampler": sampler,
+                "seed": seed,
+                "max_tokens": max_tokens,
+                "heal": heal or None,
+                "restrict": restrict,
+                "response_prefix": response_prefix or None,
+            }
+            given: dict[str, Any] = {k: v for k, v in settings.items() if v is not None}
+            if isinstance(lm, Vocabulary):
+                session = _without_model(lm, constraint, prompt, given)
+            else:
+                model = load_model(lm) if isinstance(lm, str) else ToyModel() if lm is None else lm
+                if constraint is None:
+                    constraint = toy_constraint() if model == ToyModel() else _quoted(model)
+                given = {"sampler": Sampler(temperature=0.0), **given}
+                session = Session(model, constraint, prompt, top_k=top_k, budget=COMPILE, **given)
             cursor = Cursor(session)
         self.shown = ShownPlace.of(cursor, top_k=top_k)
         own = self._own_handlers()
@@ -235,6 +235,35 @@ class View(anywidget.AnyWidget):
 
     def _say(self, answer: dict[str, object]) -> None:
         self.send(answer)  # pyright: ignore[reportUnknownMemberType] - ipywidgets is untyped.
+
+
+def _quoted(model: object) -> Constraint | None:
+    """The constraint to begin with; another toy has none."""
+    if isinstance(model, ToyModel):
+        return None
+    return kinds.constraint_of_kind("regex", '"[a-zA-Z ,.]*"')
+
+
+def _without_model(
+    vocabulary: Vocabulary,
+    constraint: Constraint | TokenMachine | None,
+    prompt: str,
+    given: Mapping[str, object],
+) -> Session:
+    """A session whose steps the user takes.
+
+    Raises:
+        ExplorerError: A setting is given that only a session with a model has.
+    """
+    if given:
+        names = " and ".join(given)
+        raise ExplorerError(
+            f"{names} cannot be given with a vocabulary: without a model nothing is drawn.",
+            remedy=f"Give a language model, or leave out {names}.",
+            evidence={"given": names},
+        )
+    constraint = _quoted(vocabulary) if constraint is None else constraint
+    return Session.from_ids(vocabulary, constraint, (), prompt=prompt or None, budget=COMPILE)
 
 
 def _check_cursor(cursor: object, **beside: object) -> None:

@@ -35,6 +35,8 @@ from explorer.decoding.trace.records import Position, Step, measure
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine, filtered_of
+from explorer.tokens.walks.failing import READ, fail_words
+from explorer.tokens.walks.trie import trie_of
 from explorer.tokens.words import DONE, FREE
 from explorer.vocabulary import Vocabulary
 from widgets.figures.drawing.labels import name_without_text, token_text
@@ -138,7 +140,7 @@ def search_packet(
     """Tokens by text, bytes or id: first those that match exactly, then the likeliest others.
 
     Args:
-        query: A token's readable text or a part of it, an id, or bytes in hexadecimal
+        query: A token's readable text or a part of it, an id (``#2024``), or bytes in hexadecimal
             (``0x66``).
 
     Returns:
@@ -183,6 +185,34 @@ def token_rows(
     ]
 
 
+MOST_NEAR: Final = 6
+"""The most masked tokens in a list without a model."""
+
+
+def listed_packet(session: Session, trace: Trace, k: int, machine: TokenMachine) -> Packet:
+    """The tokens of a position without a model: allowed ones, then those that fail latest.
+
+    Returns:
+        ``rows``, the first `MOST_FOUND` allowed ones, by id, and at most `MOST_NEAR` masked ones;
+        ``count``, the number of allowed ones.
+    """
+    allowed = allowed_at(trace, k)
+    ids: list[int] = np.flatnonzero(allowed).tolist()
+    rows = token_rows(session, trace, k, machine, ids)
+    state = trace.positions[k].state
+    if machine.byte_machine is not None and state >= 0:
+        trie = trie_of(machine.vocabulary, machine.byte_machine)
+        fails, _, _ = fail_words(trie, machine.byte_machine, machine.byte_state(state))
+        # A token that is read and masked all the same cannot end there: nothing is nearer.
+        score = np.where(fails == READ, trie.max_depth, fails)
+        score[allowed[trie.first_id]] = -1
+        late = np.argsort(-score, kind="stable")[:MOST_NEAR]
+        near = [int(trie.first_id[word]) for word in late.tolist() if score[word] >= 0]
+        known = {row["id"]: row for row in token_rows(session, trace, k, machine, near)}
+        rows += [known[token] for token in near]
+    return {"rows": rows, "count": len(ids)}
+
+
 def matching(vocabulary: Vocabulary, query: str) -> tuple[list[int], list[int]]:
     """The tokens that a query names, and those whose text or bytes contain it.
 
@@ -190,11 +220,12 @@ def matching(vocabulary: Vocabulary, query: str) -> tuple[list[int], list[int]]:
         query: As for `search_packet`.
 
     Example:
-        >>> matching(Vocabulary.from_bytes([b"a", b"ab", b"b"], eos_ids=[3]), "a")
-        ([0], [1])
+        >>> vocabulary = Vocabulary.from_bytes([b"1", b"21", b"b"], eos_ids=[3])
+        >>> matching(vocabulary, "1"), matching(vocabulary, "#1")
+        (([0], [1]), ([1], []))
     """
     wanted = query.replace(" ", "␣")
-    named = int(query) if query.isdecimal() else None
+    named = int(query[1:]) if query[:1] == "#" and query[1:].isdecimal() else None
     data = None
     if query.lower().startswith("0x"):
         with suppress(ValueError):
