@@ -334,6 +334,14 @@ class Still:
         ipython.update_display(shown, raw=True, display_id=self._name)
 
 
+NO_ERROR: Final = (
+    "<style>.jp-OutputArea-child:has(+ .jp-OutputArea-child .lmx-still)"
+    ":not(:has(.lmx, .jp-OutputArea-output > *)) { display: none; }</style>"
+)
+"""Hides what JupyterLab writes in the place of a view whose kernel is gone: an error without more
+elements in it."""
+
+
 def media_bundle(snapshot: Snapshot) -> dict[str, str]:
     """The output for a page without a kernel, by media type; a live view folds it.
 
@@ -349,7 +357,8 @@ def media_bundle(snapshot: Snapshot) -> dict[str, str]:
     words = escape(snapshot.text)
     return {
         "text/html": (
-            '<details class="lmx-still" open><summary style="cursor: pointer; opacity: 0.8">'
+            f'{NO_ERROR}<details class="lmx-still" open>'
+            '<summary style="cursor: pointer; opacity: 0.8">'
             f"Without a kernel: {escape(snapshot.title)}</summary>"
             f'<img alt="{escape(snapshot.title)}" style="max-width: 100%" '
             f'src="data:image/svg+xml,{image}">'

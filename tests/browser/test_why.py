@@ -126,7 +126,7 @@ def test_the_panel_opens_from_wherever_a_token_is_shown(toy: Locator, notebook: 
     title.get_by_text("oo").wait_for()
     toy.get_by_role("button", name="close", exact=True).click()
     panel(toy).wait_for(state="hidden")
-    toy.get_by_role("searchbox", name="find a token").fill("5")
+    toy.get_by_role("searchbox", name="find a token").fill("#5")
     toy.locator(f'.lmx-rows .lmx-row[data-token="{EOS}"]').last.click()
     title.get_by_text("EOS").wait_for()
     toy.get_by_role("searchbox", name="find a token").fill("")

@@ -124,6 +124,7 @@ def test_a_page_without_a_kernel_answers_nothing_else() -> None:
 MOVES: dict[str, dict[str, object]] = {
     "step": {}, "take": {"token": FOO}, "peek": {}, "jump": {"k": 0}, "run": {"tokens": 2},
     "fork": {}, "again": {}, "switch": {"line": 0}, "follow": {"tokens": [FOO]},
+    "write": {"text": "foo"},
 }  # fmt: skip
 OF_NO_PLACE = {
     "reset", "edit", "sampler", "switch_stage", "add_stage", "choose_model", "scheme",
@@ -469,7 +470,7 @@ def strip(page: Page) -> dict[str, Any]:
 
 def test_the_finding_stands_in_the_line() -> None:
     page = opened(FOO, FOO, FOR, F, F)
-    assert "a run from elsewhere" in page.made.about
+    assert "no model" in page.made.about
     assert page.line["model"] is False
     assert [token["text"] for token in strip(page)["tokens"]] == ["foo", "foo"]
     assert strip(page)["rejected"] == {
@@ -494,7 +495,10 @@ def test_probabilities_are_blank_and_masks_are_not() -> None:
     rows = page.ask("search", query="foo", k=2)["rows"]
     assert {row["id"]: row["allowed"] for row in rows} == {FOO: True, FOOD: True}
     listed = page.ask("allowed")
-    assert {row["id"] for row in listed["rows"]} == {F, FOO, FOOD} and listed["count"] == 3
+    able = [row["id"] for row in listed["rows"] if row["allowed"]]
+    assert able == [F, FOO, FOOD] and listed["count"] == 3
+    # The masked one that is read furthest is the nearest.
+    assert listed["rows"][3]["id"] == FOR
     page.made.close()
 
 
