@@ -357,12 +357,12 @@ def media_bundle(snapshot: Snapshot) -> dict[str, str]:
     words = escape(snapshot.text)
     return {
         "text/html": (
-            f'{NO_ERROR}<details class="lmx-still" open>'
+            '<details class="lmx-still" open>'
             '<summary style="cursor: pointer; opacity: 0.8">'
             f"Without a kernel: {escape(snapshot.title)}</summary>"
             f'<img alt="{escape(snapshot.title)}" style="max-width: 100%" '
             f'src="data:image/svg+xml,{image}">'
-            f'<pre style="overflow-x: auto">{words}</pre></details>'
+            f'<pre style="overflow-x: auto">{words}</pre></details>{NO_ERROR}'
         ),
         "text/plain": snapshot.text,
     }

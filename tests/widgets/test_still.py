@@ -78,7 +78,7 @@ class Elements(HTMLParser):
         self.tags.append((tag, dict(attrs)))
 
     def handle_data(self, data: str) -> None:
-        self.words += data
+        self.words += "" if self.tags[-1][0] == "style" else data
 
 
 def test_a_displayed_explorer_has_an_output_without_a_kernel_that_follows_the_cells(
@@ -92,7 +92,7 @@ def test_a_displayed_explorer_has_an_output_without_a_kernel_that_follows_the_ce
     # The second cell moved the cursor, and the output of the first has followed.
     assert "Position 2 after 7 bytes: foofood" in still.data["text/plain"]
     page = Elements(still.data["text/html"])
-    assert [tag for tag, _ in page.tags] == ["details", "summary", "img", "pre"]
+    assert [tag for tag, _ in page.tags] == ["details", "summary", "img", "pre", "style"]
     assert "open" in page.tags[0][1]  # Without a kernel it is all there is; a live view folds it.
     assert still.data["text/plain"] in page.words
     image = unquote((page.tags[2][1]["src"] or "").split(",", 1)[1])
@@ -204,7 +204,7 @@ def test_a_converted_notebook_shows_the_picture(executed: Run) -> None:
 def test_no_token_becomes_markup() -> None:
     words = 'Position 0: </pre><script>alert(1)</script><img src=x onerror="alert(2)">&lt;'
     page = Elements(media_bundle(Snapshot("<svg>\u2423</svg>", words, words))["text/html"])
-    assert [tag for tag, _ in page.tags] == ["details", "summary", "img", "pre"]
+    assert [tag for tag, _ in page.tags] == ["details", "summary", "img", "pre", "style"]
     assert page.words.endswith(words)
     assert page.tags[2][1]["alt"] == words
     assert not any(name.startswith("on") for _, found in page.tags for name in found)
