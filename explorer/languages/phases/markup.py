@@ -22,8 +22,9 @@ from explorer.automata.tree.nodes import Branch, Concat, Node, Repeat, Source, W
 from explorer.automata.tree.parts import NamedPart
 from explorer.errors import ConstraintError, DamagedFile
 from explorer.languages.engines.patterns import facts
+from explorer.languages.phases.control import Name
 from explorer.languages.phases.followed import PartNet
-from explorer.languages.phases.free import AnyText
+from explorer.languages.phases.free import AnyText, marked, string_node
 from explorer.languages.regex.source import Regex
 from explorer.languages.schema.options import USUAL, SchemaOptions
 from explorer.languages.schema.reading.text import indented, text_of_data
@@ -95,6 +96,7 @@ class XmlArguments(Source):
         excluded: Texts that no value contains.
         options: How JSON values are written.
         parts: Constraints that replace those of the schema for the values.
+        controls: The names in the marks that stand for control tokens.
     """
 
     kind: ClassVar[str] = "xml_arguments"
@@ -105,18 +107,20 @@ class XmlArguments(Source):
     excluded: tuple[str, ...] = ()
     options: SchemaOptions = USUAL
     parts: tuple[Source, ...] | None = None
+    controls: tuple[str, ...] = ()
 
     @classmethod
     def of(
         cls, schema: Mapping[str, object] | bool, style: str, excluded: tuple[str, ...],
-        options: Mapping[str, Any],
+        options: Mapping[str, Any], controls: tuple[str, ...] = (),
     ) -> Self:  # fmt: skip
         """The parameters of a schema, read at once so that errors are raised here.
 
         Raises:
             ConstraintError: The schema does not describe an object, or a keyword is not supported.
         """
-        made = cls(indented(text_of_data(schema)), style, excluded, SchemaOptions(**options))
+        text = indented(text_of_data(schema))
+        made = cls(text, style, excluded, SchemaOptions(**options), controls=controls)
         made._read  # noqa: B018
         return made
 
@@ -149,6 +153,11 @@ class XmlArguments(Source):
         """The parameters in sequence, with white space between them."""
         return self._laid()
 
+    @property
+    def control_tokens(self) -> tuple[Name, ...]:
+        """The control tokens of the marks."""
+        return self.controls
+
     def _laid(self, *, json_first: bool = False) -> Node:
         """The tree.
 
@@ -165,8 +174,7 @@ class XmlArguments(Source):
                 part = NamedPart("value", each.name, source=parsed_by)
                 tree = replace(value.tree, child=number, label=label, part=part)
                 number += 1
-                key = _key(each.name)
-                options.append(_parameter(style, each, kind, key, tree, several=several))
+                options.append(_parameter(style, each, kind, self.controls, tree, several=several))
             one: Node = options[0] if len(options) == 1 else Branch(0, 0, tuple(options))
             one = Concat(0, 0, (_white(), one))
             if self.options.property_order == "any":
@@ -211,7 +219,7 @@ class XmlArguments(Source):
         """The schema and the style."""
         return {
             "schema": self.schema, "style": self.style, "excluded": list(self.excluded),
-            "options": self.options.to_dict(),
+            "options": self.options.to_dict(), "controls": list(self.controls),
         }  # fmt: skip
 
     @classmethod
@@ -223,7 +231,8 @@ class XmlArguments(Source):
         options = SchemaOptions(**cast("dict[str, Any]", fields["options"]))
         excluded = tuple(map(str, cast("list[object]", fields["excluded"])))
         schema = instance("schema", fields["schema"], str, "a str", error=DamagedFile)
-        made = cls(schema, style, excluded, options)
+        controls = tuple(map(str, cast("list[object]", fields.get("controls", []))))
+        made = cls(schema, style, excluded, options, controls=controls)
         other = len(children) == len(made.children) and children != made.children
         return made.with_children(children) if other else made
 
@@ -393,7 +402,7 @@ def _parameter(
     style: MarkupStyle,
     each: _MarkupParameter,
     kind: str,
-    key: Node,
+    controls: tuple[str, ...],
     value: Written,
     *,
     several: bool,
@@ -409,14 +418,14 @@ def _parameter(
     nodes: list[Node] = []
     for piece in re.split(f"({_KEY}|{_KIND}|\n)", style.before):
         if piece == _KEY:
-            nodes.append(key)
+            nodes.append(_key(each.name))
         elif piece == _KIND:
             nodes.append(Choice(written).tree)
         elif piece == "\n":
             nodes.append(_white())
         elif piece:
-            nodes.append(letters(piece, lambda _: (0, 0)))
-    return Concat(0, 0, (*nodes, body, letters(style.after, lambda _: (0, 0))))
+            nodes.append(string_node(marked(piece, controls)))
+    return Concat(0, 0, (*nodes, body, string_node(marked(style.after, controls))))
 
 
 def _in_any_order(nodes: list[Node], given: tuple[_MarkupParameter, ...]) -> Node:

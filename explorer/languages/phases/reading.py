@@ -168,6 +168,8 @@ class TagReader:
         number = len(self.leaves)
         if self.given is not None:
             source = self.given[number]
+            if self.as_text and isinstance(source, XmlArguments):
+                source = replace(source, controls=())
         else:
             try:
                 source = made()
@@ -322,8 +324,12 @@ class TagReader:
             if style == "json":
                 return _without(JsonSchema.of(schema_in_text(inner), None, **options), excluded)
             texts = tuple(sorted(map(shown_string, excluded)))
-            return XmlArguments.of(inner, style, texts, options)
+            return XmlArguments.of(inner, style, texts, options, controls)
 
+        controls: tuple[str, ...] = ()
+        if style in STYLES:
+            marks = self.string(f"{STYLES[style].before}{STYLES[style].after}", at)
+            controls = tuple(str(each[0]) for each in marks if not isinstance(each, str))
         return self.leaf(made, at)
 
     def _regex(self, given: TagObject, ends: tuple[Marked, ...]) -> Node:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ import jinja2
 import pytest
 
 import explorer
-from explorer import Constraint
+from explorer import Constraint, Vocabulary
 from explorer.languages.tools.markups import MARKUPS
 from explorer.languages.tools.styles import CALL_STYLES
 from tests.evidence import examples
@@ -91,6 +92,36 @@ def test_a_style_takes_what_its_template_writes(form: Form, choice: str) -> None
         if choice == "required":
             assert not constraint.accepts(written.replace("text", "town"))
             assert not constraint.accepts("Rome.")
+
+
+MARK: Final = re.compile(r"\[[A-Z_]{2,}\]|｜DSML｜|<[^<>=\s]+>")
+"""What may be a control token of a model, in a call without such texts."""
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_the_marks_of_a_call_may_be_control_tokens(form: Form) -> None:
+    calls = [{"name": "now", "arguments": {"zone": "UTC"}}]
+    written = form.render(calls)
+    marks = dict(zip(dict.fromkeys(MARK.findall(written)), range(256, 400), strict=False))
+    end = 256 + len(marks)
+    vocabulary = Vocabulary(
+        (*(bytes([byte]) for byte in range(256)), *[None] * (len(marks) + 1)), (end,),
+        special={**{token: name for name, token in marks.items()}, end: "</s>"},
+    )  # fmt: skip
+    pieces = re.split(f"({'|'.join(map(re.escape, marks))})", written) if marks else [written]
+    ids = [token for piece in pieces
+           for token in ([marks[piece]] if piece in marks else piece.encode())]  # fmt: skip
+    if form.style not in CALL_STYLES and form.style != "harmony":
+        pytest.importorskip("xgrammar")
+    constraint = explorer.tools([ZONE], style=form.style, choice="required",
+                                control_tokens=vocabulary)  # fmt: skip
+    machine = explorer.compile(constraint, vocabulary, lazy=True)
+    state: int | None = machine.start
+    for token in ids:
+        assert state is not None
+        state = machine.step(state, token)
+    assert state is not None and machine.is_final(state), written
+    assert constraint.parse(vocabulary.written(ids))["calls"] == calls
 
 
 def test_every_style_has_a_form() -> None:
