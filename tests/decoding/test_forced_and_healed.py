@@ -239,21 +239,6 @@ def test_time_travel_and_forks_go_across_it() -> None:
     assert fork.trace.steps[k].role == "user"
 
 
-def test_the_distributions_are_those_of_the_same_tokens() -> None:
-    session = asked()
-    k = session.index
-    session.feed(["<|user|>", "Yes", "<|assistant|>"])
-    other = Session(LM, TURNS, "The weather.", max_tokens=60)
-    for step in session.trace.steps:
-        other.step(token=step.token)
-    one, two = session.position.distribution, other.position.distribution
-    assert one is not None and two is not None
-    assert one.first_choice == two.first_choice and abs(one.log_z - two.log_z) < 1e-4
-    assert [s.log_prob_model for s in session.trace.steps[:k]] == [
-        s.log_prob_model for s in other.trace.steps[:k]
-    ]
-
-
 def test_a_trace_is_saved_with_its_roles(tmp_path: Path) -> None:
     session = asked()
     session.feed(["<|user|>", "Yes", "<|assistant|>"])

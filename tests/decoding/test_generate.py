@@ -15,13 +15,10 @@ from explorer.analysis.session import Session
 from explorer.decoding.batches.generate import Generation, generate
 from explorer.decoding.models.model import Reading
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
 from explorer.tokens.lazy import Free
-from explorer.vocabulary import Vocabulary
-from tests.decoding.models import HashModel, hash_model, language_model, tokenizer
+from tests.decoding.models import HashModel, hash_model, language_model
 from tests.decoding.patterns import random_pattern
-from tests.decoding.untabled import Untabled
 
 # Batched generation: texts match, batches are their rows, budgets are kept, faults raise.
 
@@ -105,25 +102,6 @@ def test_streams_and_seeds_decide() -> None:
     assert len(set(first)) == 4
     assert set(first).isdisjoint(texts(seed=2))
     assert texts(seed=1, streams=[3, 2, 1, 0]) == first[::-1]
-
-
-@pytest.mark.parametrize("spare", [0, 1, 2, 7])
-def test_a_budget_ends_every_text_in_time(spare: int) -> None:
-    """Up to the very last token: the shortest text fits, and one token less raises."""
-    model = hash_model()
-    constraint = explorer.regex(r"(foo, )+food|no(, no){4,}")
-    dfa = explorer.compile(constraint, model.vocabulary)
-    least = int(dfa.distance[dfa.start])
-    seen: set[int] = set()
-    for seed in range(20):
-        (text,) = generate(model, ["x"], constraint, Sampler(3.0), least + spare, seed=seed)
-        assert text.finished and re.fullmatch(r"(foo, )+food|no(, no){4,}", text.text)
-        assert len(text.tokens) <= least + spare
-        seen.add(len(text.tokens))
-    assert max(seen) > least or spare == 0
-    with pytest.raises(ExplorerError, match=f"the shortest takes {least} tokens") as raised:
-        generate(model, ["x"], constraint, max_tokens=least - 1)
-    assert raised.value.evidence["fewest"] == least
 
 
 def test_without_the_budget_in_the_mask_a_text_is_cut_off() -> None:
@@ -234,28 +212,3 @@ def test_a_model_may_be_named_and_a_constraint_left_out() -> None:
 
 
 # Sessions and traces of a machine that is only a `TokenMachine` equal those of the table.
-
-
-LOOSE = Sampler(1.0)
-
-
-def byte_model() -> HashModel:
-    """A model whose vocabulary can write every text."""
-    return HashModel(Vocabulary.from_tokenizer(tokenizer()))
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_traces_say_the_same_as_those_of_the_table(seed: int, tmp_path: Path) -> None:
-    model = byte_model()
-    draw = random.Random(seed)
-    constraint = explorer.regex(random_pattern(draw))
-    dfa = explorer.compile(constraint, model.vocabulary)
-    ours = Session(model, Untabled(dfa), "hi", sampler=LOOSE, seed=seed).run(30)
-    theirs = Session(model, dfa, "hi", sampler=LOOSE, seed=seed).run(30)
-    assert ours.ids == theirs.ids and ours.positions == theirs.positions
-    ours.save(tmp_path / "trace.json")
-    for trace in (ours, Trace.load(tmp_path / "trace.json")):
-        assert trace == ours
-        for k in range(len(ours.positions)):
-            assert (trace.allowed(k) == theirs.allowed(k)).all()
-            assert (trace.row(k)[trace.token_class] == theirs.allowed(k)).all()

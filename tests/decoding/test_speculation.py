@@ -155,30 +155,6 @@ def test_the_text_is_that_of_a_run_without_a_draft(
     assert list(written[0].log_probs_model) == pytest.approx(known, abs=1e-5)
 
 
-def test_a_line_can_be_walked_back_forked_and_edited() -> None:
-    session = Session(
-        HashModel(VOCABULARY), regex("(foo|x)*(d|no)"), sampler=Sampler(1.0), seed=3,
-        draft=Drafting(Draft(VOCABULARY)),
-    )  # fmt: skip
-    session.run(6)
-    before = session.trace
-    session.back(4)
-    other = session.fork(seed=8)
-    other.run(6)
-    again = session.fork()
-    session.forward(4)
-    again.run(4)
-    assert session.trace == before and again.ids[:6] == before_ids(before)
-    session.back(2)
-    step = session.step(token=int(session.allowed().nonzero()[0][-1]))
-    assert step.proposal is None and step.chosen_by == "user"
-    assert session.step().proposal is not None
-
-
-def before_ids(trace: Trace) -> tuple[int, ...]:
-    return tuple(step.token for step in trace.steps)
-
-
 def test_a_model_that_proposes_for_itself_is_always_taken() -> None:
     model = HashModel(VOCABULARY)
     (text,) = generate(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -193,36 +192,6 @@ def test_a_table_over_its_budget_becomes_lazy() -> None:
     closed = explorer.compile(constraint, vocab)
     assert type(closed) is explorer.TokenDFA and not closed.report.reason
     assert differences(closed, lazy, most=10) == []
-
-
-def test_a_character_fsa_over_its_budget_is_discovered() -> None:
-    """Walked beside the closed form under a budget that only the closed form breaks."""
-    vocab = vocabulary(b"a", b"b", b"ab", b"aab", "é".encode(), b"\xc3")
-    constraint = explorer.regex("(?:ab|a|é){2,600}b")
-    budget = explorer.Budget(states=500)
-    with pytest.raises(BudgetExceeded):
-        explorer.compile(constraint, vocab, budget, lazy=False)
-    lazy: object = explorer.compile(constraint, vocab, budget)
-    assert isinstance(lazy, LazyMachine) and lazy.report.byte_machine == "discovered"
-    assert lazy.report.reason == (
-        "The character FSA was over the budget of 500 states (Writing out the pattern as an "
-        "automaton)."
-    )
-    assert lazy.report.to_dict()["byte_machine"] == "discovered"
-    assert "character states met" in str(lazy.report)
-    assert lazy.byte_machine.num_states < 50  # Discovered too, as the closed form is too large.
-    closed = explorer.compile(explorer.regex("(?:ab|a|é){2,600}b"), vocab)
-    pairs = [(closed.start, lazy.start)]
-    for ours, theirs in pairs:
-        assert np.array_equal(closed.mask(ours), lazy.mask(theirs))
-        for token in np.flatnonzero(closed.allowed(ours)).tolist():
-            a, b = closed.step(ours, token), lazy.step(theirs, token)
-            assert a is not None and b is not None and (a < 0) == (b < 0)
-            if a >= 0 and len(pairs) < 60:
-                pairs.append((a, b))
-    sent = pickle.loads(pickle.dumps(lazy))
-    assert sent.num_states == lazy.num_states
-    assert np.array_equal(sent.mask(sent.num_states - 1), lazy.mask(lazy.num_states - 1))
 
 
 def test_a_large_table_is_made_only_if_asked_for() -> None:

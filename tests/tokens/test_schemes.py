@@ -7,14 +7,13 @@ import random
 import re
 from collections.abc import Sequence
 from functools import cache
-from itertools import pairwise
 
 import numpy as np
 import pytest
 
 import explorer
 from explorer import gen, regex, template
-from explorer.analysis.invasiveness import invasiveness, naturalised, schemes_of
+from explorer.analysis.invasiveness import invasiveness, naturalised
 from explorer.decoding.models.model import LanguageModel, Reading
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.schemes.fixed import fixed_tokens
@@ -26,7 +25,7 @@ from explorer.tokens.schemes.lookahead import (
 )
 from explorer.tokens.schemes.subterminals import BORDER, SubterminalNode, subterminal_tree
 from explorer.tokens.schemes.templates import fixed_ids, template_machine, template_parts
-from explorer.tokens.schemes.terminals import FLAT_OBJECT, SUMS, TerminalGrammar
+from explorer.tokens.schemes.terminals import FLAT_OBJECT, TerminalGrammar
 from explorer.vocabulary import Vocabulary
 from tests.languages.grammar.earley import Earley
 
@@ -394,28 +393,6 @@ def test_a_template_is_naturalised_within_the_context() -> None:
     machine = naturalised(Short(lm, full), "Name:", endless)
     assert [part for part in template_parts(endless) if isinstance(part, str)] == [" ", "<b>"]
     assert "fixed" in machine.marks(machine.start, machine.allowed(machine.start).nonzero()[0][0])
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_schemes_of_a_grammar_and_a_template(model: str) -> None:
-    lm, prompt = MODELS[model], "Q: What is 2 + 3?\nA: "
-    made = template("{x}+{y}", x=gen(regex="[1-9]"), y=gen(regex="[1-9]"))
-    schemes = schemes_of(lm, prompt, SUMS, template=made)
-    names = [scheme.name for scheme in schemes]
-    assert names == [
-        "k = 0", "k = 1", "k = 2", "ours", "template", "flexible template", "naturalised template",
-    ]  # fmt: skip
-    by_name = {scheme.name: scheme for scheme in schemes}
-    # Each smaller k allows less, and ours is the grammar's own machine.
-    order = [by_name[name].machine for name in names[:4]]
-    for smaller, larger in pairwise(order):
-        assert not (smaller.allowed(0) & ~larger.allowed(0)).any()
-    assert by_name["ours"].machine.constraint == SUMS.constraint
-    for scheme in schemes:
-        (pair,) = scheme.compared(lm, prompt, max_tokens=12)
-        assert pair.bridges == bridges_of(SUMS, lm.vocabulary, pair.constrained.tokens)
-        if scheme.name == "ours":
-            assert pair.violation is None
 
 
 def test_what_a_token_crosses_is_the_fewest_borders() -> None:

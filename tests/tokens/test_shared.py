@@ -14,7 +14,6 @@ from weakref import ref
 import pytest
 
 import explorer
-from explorer.budget import Budget
 from explorer.decoding.models.embedded import EMBEDDED
 from explorer.languages.constraint import Constraint
 from explorer.tokens.shared import kept_machine, machines_in_use, shared_machine
@@ -74,23 +73,6 @@ def test_what_equal_sources_leave_out_keeps_machines_apart(vocabulary: Vocabular
     mine = Mine(explorer.regex("a*").source)
     plain = shared_machine(explorer.regex("a*"), vocabulary)
     assert shared_machine(mine, vocabulary) is not plain
-
-
-def test_different_constraints_vocabularies_and_limits_have_their_own(
-    vocabulary: Vocabulary,
-) -> None:
-    made = [shared_machine(constraint, vocabulary) for k in (0, 1) for constraint in constraints(k)]
-    assert len({id(machine) for machine in made}) == len(made)
-    small = Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2])
-    other = Vocabulary.from_bytes([b"a", b"b", b"ab"], eos_ids=[3])
-    same = Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2])
-    star = explorer.regex("[ab]*")
-    machine = shared_machine(star, small)
-    assert shared_machine(star, same) is machine
-    assert shared_machine(star, other) is not machine
-    assert shared_machine(star, small, Budget(states=999)) is not machine
-    with pytest.raises(explorer.errors.BudgetExceeded):
-        shared_machine(explorer.regex("(a|b){1,50}"), small, Budget(states=2, arcs=2))
 
 
 def test_a_machine_goes_with_the_last_who_holds_it(vocabulary: Vocabulary) -> None:

@@ -439,22 +439,6 @@ def test_a_git_lfs_pointer_is_named(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("start", "said"),
-    [
-        (b"\n<!DOCTYPE html><html>", "web page"),
-        (b"\x1f\x8b\x08", "gzip"),
-        (b"PK\x03\x04", "zip"),
-        (b"GGUF\x03", "GGUF"),
-        (b"# xet version 0", "Xet pointer"),
-    ],
-)
-def test_what_stands_in_for_a_file_is_named(tmp_path: Path, start: bytes, said: str) -> None:
-    (tmp_path / "tokenizer.model").write_bytes(start + b"rest")
-    with pytest.raises(DamagedFile, match=said):
-        Vocabulary.from_file(tmp_path)
-
-
-@pytest.mark.parametrize(
     ("content", "said"),
     [
         ({"version": "bpe-1", "merges": [[116, 101]]}, "it has the fields 'version', 'merges'"),

@@ -13,8 +13,7 @@ import tiktoken
 from hypothesis import given
 from hypothesis import strategies as st
 from mistral_common.tokens.tokenizers.tekken import Tekkenizer
-from tokenizers import Tokenizer, decoders, pre_tokenizers
-from transformers import BertTokenizer
+from tokenizers import Tokenizer, pre_tokenizers
 
 from explorer.errors import VocabularyError
 from explorer.vocabulary import Vocabulary
@@ -194,27 +193,6 @@ def test_pegasus_text_without_a_piece(further: Path) -> None:
     assert spelled(vocab, "two  spaces") == b" two spaces"
     assert vocab.encode("🙂") is not None
     assert not any(data and "🙂".encode() in data for data in vocab.tokens)
-
-
-def test_bert_words_bring_their_spaces(further: Path, bert: Path) -> None:
-    vocab = Vocabulary.from_file(bert)
-    assert Vocabulary.from_file(further / "bert-base-uncased").tokens == vocab.tokens
-    lines = (further / "bert-base-uncased" / "vocab.txt").read_text("utf-8").split("\n")
-    assert len(vocab) == 30522 and vocab.eos_ids == (lines.index("[SEP]"),)
-    for token, data in enumerate(vocab.tokens):
-        piece = lines[token]
-        if piece in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"):
-            assert data is None
-        else:
-            # Every BERT declares this decoder, clean-up included: no space before "." and ",".
-            printed = decoders.WordPiece().decode(["[", piece]).removeprefix("[")
-            assert data == (printed.encode() or None)
-    assert spelled(vocab, "unaffable, isn't it") == b" unaffable, isn ' t it"
-    oracle = BertTokenizer.from_pretrained(bert)
-    for text in ("unaffable, isn't it", "Héllo  wörld!", "a.b ... 人"):
-        ids = oracle.encode(text, add_special_tokens=False)
-        assert vocab.encode(text) == tuple(ids)
-        assert spelled(vocab, text).decode() == f" {oracle.decode(ids)}"
 
 
 def sampled_texts(vocab: Vocabulary) -> list[str]:

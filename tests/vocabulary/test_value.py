@@ -15,7 +15,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 
 from explorer.errors import UnsupportedTokenizer, VocabularyError
 from explorer.vocabulary import Vocabulary, bank, prove
-from explorer.vocabulary.proof import HARD_STRINGS, Speller
+from explorer.vocabulary.proof import HARD_STRINGS
 from explorer.vocabulary.reading import Encoder
 from tests.vocabulary.tokenizers_by_hand import byte_level, llama_style
 
@@ -222,21 +222,6 @@ def test_the_bank_is_hard() -> None:
     assert any(unicodedata.normalize("NFC", text) != text for text in HARD_STRINGS)
     assert any("</s>" in text for text in HARD_STRINGS)
     assert max(map(ord, whole)) == 0x10FFFF
-
-
-@pytest.mark.parametrize(
-    ("words", "data", "expected"),
-    [
-        ([b"ab", b"a", b"c"], b"abc", True),
-        ([b"aa", b"aaa"], b"aaaaa", True),
-        ([b"aa", b"aaaa"], b"aaaaa", False),
-        ([b"a", None], b"", True),
-        ([], b"a", False),
-        ([b"\xf0\x9f", b"\x99\x82"], "🙂".encode(), True),
-    ],
-)
-def test_speller(words: list[bytes | None], data: bytes, expected: bool) -> None:
-    assert Speller(words).spells(data) is expected
 
 
 # --- what cannot be known ---------------------------------------------------------------------

@@ -24,21 +24,6 @@ def large(pattern: str) -> Explorer:
     return Explorer(load_model("tiny"), explorer.regex(pattern))
 
 
-def test_the_byte_form_has_every_state() -> None:
-    made = Explorer(load_model("tiny"), explorer.regex("(é|ü|日)+x"))
-    answer = ask(made, "draw", form="bytes")
-    found = answer["drawing"]["machines"]
-    constraint = made.session.constraint
-    assert constraint is not None
-    states = constraint.dfa.num_states
-    assert len(found["character_fsa"]["nodes"]) == states
-    assert {e["label"] for e in found["character_fsa"]["edges"]} >= {"<C3>", "<E6>"}
-    assert set(answer["drawing"]["layouts"]["character_fsa"]["nodes"]) == {
-        node["id"] for node in found["character_fsa"]["nodes"]
-    }
-    made.close()
-
-
 def test_a_large_machine_is_drawn_whole_when_asked_for() -> None:
     made = large("[a-z]{320}")
     machine = ask(made, "machine")["machine"]

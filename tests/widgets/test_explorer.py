@@ -35,23 +35,6 @@ def page() -> Iterator[Page]:
     made.close()
 
 
-def test_stepping_moves_the_traits(page: Page) -> None:
-    made = page.made
-    assert made.position["k"] == 0
-    page.ask("step")
-    assert made.position["k"] == made.line["index"] == 1
-    assert made.position["lit"]["characters"]["now"] == ["c3", "q3", "t"]
-    page.ask("take", token=FOOD)
-    assert made.session.ids == (FOO, FOOD)
-    page.ask("jump", k=1)
-    assert page.position["taken"]["id"] == FOOD
-    assert len(page.line["strip"]["tokens"]) == 2
-    page.ask("step")  # What is ahead is taken again.
-    assert made.session.ids == (FOO, FOOD)
-    page.ask("step")
-    assert made.position["finished"]
-
-
 def test_peek_leaves_the_cursor(page: Page) -> None:
     assert page.ask("peek")["walk"]["token"] == FOO
     assert page.made.session.index == 0

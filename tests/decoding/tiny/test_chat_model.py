@@ -11,7 +11,7 @@ import torch
 from tokenizers import Tokenizer
 
 import explorer
-from explorer import Session, any_text, json_schema, phase, phases, token
+from explorer import Session
 from explorer.decoding.models.tiny import FOLDER as TINY
 from models.card import card_tables
 from models.chat_tokenizer import ADDED, extended_tokenizer
@@ -128,38 +128,3 @@ def test_calls_of_the_markup_of_a_model(style: str, template: str | None) -> Non
     said = constraint.parse(LM.vocabulary.written(trace.ids[:-1]))
     assert said["calls"] == [{"name": "get_weather", "arguments": {"city": "Rome"}}]
     assert any(names == ("tool get_weather",) for names in trace.phases)
-
-
-def channel(name: str, role: str, content: explorer.Constraint, end: str) -> explorer.Constraint:
-    """A message of Harmony, the beginning of its turn left out."""
-    begin = token("<|channel|>") + name + token("<|message|>")
-    return phase(role, content, begin=begin, end=token(end))
-
-
-def test_a_tool_answers_within_the_run() -> None:
-    city = json_schema(TOOLS[0]["function"]["parameters"], whitespace="flexible")
-    turn = token("<|start|>") + "assistant"
-    call = token("<|channel|>") + "commentary to=functions.get_weather" + token("<|constrain|>")
-    result = token("<|start|>") + "functions.get_weather to=assistant" + token("<|channel|>")
-    run = phases(
-        channel("analysis", "reasoning", any_text(), "<|end|>") + turn,
-        phase("call", city, begin=call + "json" + token("<|message|>"), end=token("<|call|>")),
-        phase(
-            "result", any_text(), role="tool",
-            begin=result + "commentary" + token("<|message|>"), end=token("<|end|>"),
-        ),
-        turn + channel("final", "answer", any_text(), "<|return|>"),
-    )  # fmt: skip
-    prompt = LM.prompt(
-        [user("What is the weather in Rome?")], tools=TOOLS[:1], template="harmony"
-    )  # fmt: skip
-    session = Session(LM, run, prompt, max_tokens=120)
-    session.run()
-    assert session.waits_for == "tool" and session.phases == (("result",),)
-    said = ["<|channel|>", "commentary", "<|message|>", '{"weather": "foggy"}', "<|end|>"]
-    session.feed(["<|start|>", "functions.get_weather to=assistant", *said])
-    trace = session.run()
-    parts = {part.name: part for part in run.parse(LM.vocabulary.written(trace.ids[:-1]))}
-    assert parts["call"].value == {"city": "Rome"}
-    assert parts["answer"].text.startswith("It is ") and "Rome" in parts["answer"].text
-    assert {step.role for step in trace.steps} == {"", "tool"}

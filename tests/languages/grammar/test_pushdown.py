@@ -8,7 +8,6 @@ and the machine that decodes.
 from __future__ import annotations
 
 import json
-import random
 import subprocess
 import sys
 from itertools import product
@@ -18,7 +17,7 @@ from typing import Any
 import pytest
 
 import explorer
-from explorer.automata.machine import NO_ARC, ByteMachine
+from explorer.automata.machine import ByteMachine
 from explorer.automata.rules.moves import Actions, actions_of
 from explorer.automata.rules.pushdown import EMPTY, Pushdown, PushdownArc, composed, pushdown_of
 from explorer.automata.stacks.of_grammar import of_grammar
@@ -27,7 +26,6 @@ from explorer.automata.textbook.pushdown_composition import token_sequences_by_p
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
 from explorer.languages.grammar.functions import grammar
-from explorer.languages.grammar.shipped import shipped_text
 from explorer.vocabulary import Vocabulary
 from widgets.figures.machines.pushdown_figure import FIGURE_6, FIGURE_7, FIGURE_TOKENS
 
@@ -190,41 +188,6 @@ def test_figure_7_steps_as_the_machine_does() -> None:
     other = explorer.compile(grammar(NESTED), vocabulary)
     with pytest.raises(AssertionError):
         steps_alike(FIGURE_7, other, 4, 6)
-
-
-@pytest.mark.parametrize("name", ["json", "arithmetic", "gbnf", *CASES])
-def test_the_arcs_move_as_the_machine_does(name: str) -> None:
-    """State and stack agree at every byte of random walks, and so does what may come next."""
-    text = CASES[name][0] if name in CASES else shipped_text(name)
-    machine, drawn = automaton(text)
-    rng = random.Random(3)
-    leaving: dict[tuple[int, int], list[PushdownArc]] = {}
-    for arc in drawn.arcs:
-        leaving.setdefault((arc.source, arc.label), []).append(arc)
-    for _ in range(20):
-        state, config = machine.start, (drawn.start, ())
-        for _ in range(40):
-            expected = machine.expected(state)
-            labels = {arc.label for arc in drawn.arcs if arc.source == config[0]}
-            can = {
-                label
-                for label in labels
-                if any(a.after(config[1]) is not None for a in leaving[config[0], label])
-            }
-            assert can == {*expected}
-            if not expected:
-                break
-            byte = rng.choice([*expected])
-            state = machine.step(state, byte)
-            assert state != NO_ARC
-            found = [
-                (arc.target, after)
-                for arc in leaving[config[0], byte]
-                if (after := arc.after(config[1])) is not None
-            ]
-            assert machine.stacks is not None
-            assert found == [machine.stacks.symbols(state)]
-            config = found[0]
 
 
 def test_a_token_pops_nothing_below_an_empty_stack() -> None:

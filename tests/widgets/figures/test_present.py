@@ -7,11 +7,10 @@ import json
 from functools import cache
 from typing import Any, cast
 
-import numpy as np
 import pytest
 
 import explorer
-from explorer.analysis import explain_all, machine_traps
+from explorer.analysis import machine_traps
 from explorer.analysis.session import Session
 from explorer.automata.machine import NO_ARC
 from explorer.tokens.words import DONE
@@ -22,7 +21,6 @@ from widgets.figures.machines.drawn import draw_at, draw_whole, drawn_whole
 from widgets.figures.machines.token_dfa import EDGES_SHOWN, token_figure
 from widgets.figures.panels.along import COLUMNS, along_text
 from widgets.figures.panels.reasons import (
-    grouped,
     more_packet,
     trap_packet,
     verdict_packet,
@@ -280,30 +278,6 @@ def test_parts_of_a_combination_carry_their_own_patterns(vocabulary: explorer.Vo
     assert (widening_packet(explorer.explain(dfa, dfa.start, 4)) or {"whole": False})[
         "whole"
     ] is False
-
-
-def test_groups_after_the_budget(vocabulary: explorer.Vocabulary) -> None:
-    dfa = explorer.compile(explorer.regex("a-?"), vocabulary)
-    state = dfa.walk([WORDS.index("a")])[-1]
-    weights = np.arange(1.0, 10.0) / 45
-    reasons = explain_all(dfa, state, weights)
-    mask = dfa.allowed(state).copy()
-    whole = grouped(reasons, mask, weights)
-    assert whole.packet["allowed"] == 2  # The hyphen and EOS.
-    mask[WORDS.index("-")] = False
-    cut = grouped(reasons, mask, weights)
-    assert cut.packet["allowed"] == 1
-    late = cut.packet["groups"][-1]  # type: ignore[index]
-    assert late["examples"] == [WORDS.index("-")]
-    assert late["mass"] == pytest.approx(weights[WORDS.index("-")])
-    for found in (whole, cut):
-        groups = found.packet["groups"]
-        masses = [group["mass"] for group in groups]  # type: ignore[attr-defined]
-        assert float(found.packet["z"]) + sum(masses) == pytest.approx(1)  # type: ignore[arg-type]
-        for number, group in enumerate(groups):  # type: ignore[arg-type, var-annotated]
-            ids = np.flatnonzero(found.members == number + 1)
-            assert group["count"] == len(ids)
-            assert group["mass"] == pytest.approx(weights[ids].sum())
 
 
 @pytest.mark.parametrize(("pattern", "states"), [("(foo)+d", "1, 3"), ("(foo)+|d*for", None)])
