@@ -13,6 +13,7 @@ from explorer.servers import ServerRun, runs_of
 from explorer.vocabulary import Vocabulary
 
 FOLDER: Final = Path(__file__).resolve().parents[1] / "data" / "servers"
+PATTERN: Final = "[A-Z][a-z]{2,8} [A-Z][a-z]{2,8}"
 PERSON: Final[dict[str, Any]] = {
     "type": "object",
     "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},

@@ -16,8 +16,7 @@ from explorer.budget import Budget
 from explorer.errors import BudgetExceeded, ConstraintError, DamagedFile, ExplorerError
 from explorer.servers import read_runs, runs_of, session_of, verdict_of
 from explorer.servers.reading import MOST_CHARACTERS
-from tests.servers.fixtures import PATTERN, PERSON
-from tests.servers.logs import FOLDER, NAMES, chat, log, runs, vocabulary
+from tests.servers.logs import FOLDER, NAMES, PATTERN, PERSON, chat, log, runs, vocabulary
 from widgets import Explorer
 from widgets.cursor import Cursor
 
