@@ -108,6 +108,7 @@ class Program(Struct, frozen=True, eq=False):
         arc_origin: int32[arcs], the index into ``origins`` for each arc, −1 for none; ``None`` if
             origins were not requested.
         call_origin: int32[calls], the same for each call.
+        apart: The numbers of rules that are not laid into several callers.
     """
 
     num_states: int
@@ -124,6 +125,7 @@ class Program(Struct, frozen=True, eq=False):
     origins: tuple[Any, ...] = ()
     arc_origin: Int32 | None = None
     call_origin: Int32 | None = None
+    apart: frozenset[int] = frozenset()
 
     @property
     def rule_of(self) -> Int32:

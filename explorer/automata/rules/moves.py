@@ -30,6 +30,9 @@ Int64 = NDArray[np.int64]
 
 STAGE: Final = "Looking ahead in a grammar"
 
+MOST_CONFLICTS: Final = 20_000
+"""The conflicts of a network after which no others are listed."""
+
 END: Final = -2
 """The move that ends the rule; the caller then reads the same byte."""
 
@@ -275,7 +278,8 @@ def _ways(choice: Int64, slots: Int32, act: Int32) -> tuple[Int32, Int32, Int32]
 
 
 def actions_of(network: Network, meter: Meter) -> Actions | tuple[Conflict, ...]:
-    """The table of moves of a deterministic network; the conflicts of another one.
+    """The table of moves of a deterministic network; the conflicts of another one, or the first
+    `MOST_CONFLICTS`.
 
     Raises:
         BudgetExceeded: The time is up.
@@ -287,6 +291,8 @@ def actions_of(network: Network, meter: Meter) -> Actions | tuple[Conflict, ...]
     if several.any():
         conflicts: list[Conflict] = []
         for state in np.flatnonzero(several.any(axis=1)).tolist():
+            if len(conflicts) > MOST_CONFLICTS:
+                break
             meter.check_time(STAGE)
             by_class = moves(network, state, several[state])
             conflicts += [(state, symbol, tuple(each)) for symbol, each in by_class.items()]

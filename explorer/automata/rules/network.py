@@ -19,7 +19,7 @@ by which the grammar recurses. (Woods 1970 calls these networks RTNs.)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -49,6 +49,9 @@ MOST_MERGED: Final = 60
 
 MOST_LAID_IN: Final = 500
 """The most states of a rule together with the rules that only it calls."""
+
+MOST_GROWTH: Final = 4
+"""The most states of a rule with its inlined rules, for each state before it is deterministic."""
 
 MOST_STATES: Final = 20_000
 """The most states of a rule with its inlined rules, before minimization."""
@@ -88,7 +91,7 @@ def small_rules(program: Program, meter: Meter, *, lay_in: bool = True) -> Small
     pieces = pieces_of(program, MOST_LAID_IN if lay_in else 0)
     if pieces[0] is None:
         return None
-    made, _ = _made_small(pieces, meter, merge_all=False)
+    made, _ = _made_small(pieces, meter, merge_all=False, apart=program.apart)
     return SmallRules(made, tuple(name for name, _ in program.rules))
 
 
@@ -110,7 +113,11 @@ def regular(node: Node, meter: Meter) -> Dfa:
 
 
 def _made_small(
-    pieces: tuple[Program | None, ...], meter: Meter, *, merge_all: bool
+    pieces: tuple[Program | None, ...],
+    meter: Meter,
+    *,
+    merge_all: bool,
+    apart: Set[int] = frozenset(),
 ) -> tuple[dict[int, SmallRule], list[int]]:
     """The machines of the rules; with ``merge_all``, the rules of a recursive component if any."""
     looped = [piece and with_loops(piece, k) for k, piece in enumerate(pieces)]
@@ -131,7 +138,8 @@ def _made_small(
             meter.check_time(STAGE)
             machines = {rule: made[rule] for rule in called[k] if rule in merged}
             made[k] = _laid_in_or_calling(piece, machines, limit, meter)
-            if not recursive and (merge_all or made[k][0].num_states <= MOST_MERGED):
+            small = made[k][0].num_states <= MOST_MERGED and k not in apart
+            if not recursive and (merge_all or small):
                 merged.add(k)
     return made, []
 
@@ -141,9 +149,11 @@ def _laid_in_or_calling(
 ) -> SmallRule:
     """A rule as a minimal machine, with the rules that it calls inside if that stays small."""
     if limit is not None and machines:
-        few = replace(meter.budget, states=min(meter.budget.states, limit))
+        larger = laid_in(piece, machines, limit)
+        most = min(meter.budget.states, max(MOST_LAID_IN, MOST_GROWTH * larger.num_states))
         try:
-            return determinized(laid_in(piece, machines, limit), meter.with_sizes(few))
+            sizes = replace(meter.budget, states=most)
+            return determinized(larger, meter.with_sizes(sizes))
         except BudgetExceeded:  # Calls do as well, unless the time is up.
             meter.check_time(STAGE)
             machines = {}

@@ -97,7 +97,11 @@ def lay_rules(
             whole.setdefault(id(waiting[rule][2]), origin)
         states, arcs = layout.num_states, len(layout.arcs) + len(layout.calls)
         meter.check(STAGE, states=states, arcs=arcs, bytes=100 * arcs)
-    return layout.program()
+    apart = frozenset(
+        k for k, (name, _, rules) in enumerate(waiting) if rules is not None and name in rules.apart
+    )
+    made = layout.program()
+    return structs.replace(made, apart=apart) if apart else made
 
 
 @jit

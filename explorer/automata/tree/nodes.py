@@ -213,6 +213,7 @@ class Rules:
         root, rules: The rule, and the body of every rule that is called.
         make: Builds the minimal machine of the rules; raises `NotRegular` if they recurse.
         locate: As for `Deferred`; by default the places are those of the rules.
+        apart: Rules that are not laid into several callers, as their machines would multiply.
     """
 
     start: int
@@ -221,6 +222,7 @@ class Rules:
     rules: Mapping[str, Node] = field(repr=False)
     make: Callable[[Rules, Meter], Dfa] = field(repr=False)
     locate: Locate | None = field(default=None, repr=False)
+    apart: frozenset[str] = field(default=frozenset(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)

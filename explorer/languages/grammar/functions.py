@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from explorer.arguments import flag, instance, plain, shown, wrong
+from explorer.arguments import flag, instance, plain, shown, whole_number, wrong
 from explorer.budget import Budget
 from explorer.errors import ConstraintError
 from explorer.languages.constraint import Constraint
-from explorer.languages.grammar.source import NOTATIONS
+from explorer.languages.grammar.source import INDENT, MOST_INDENT, NOTATIONS
 
 _BYTE_ORDER_MARK: Final = "\ufeff"
 """The mark with which some editors begin a file."""
@@ -19,6 +19,7 @@ def grammar(
     syntax: str = "gbnf",
     *,
     start: str | None = None,
+    indent: int = INDENT,
     ambiguous: bool | None = None,
     budget: Budget | None = None,
 ) -> Constraint:
@@ -29,6 +30,8 @@ def grammar(
         syntax: The notation of the text: ``"gbnf"``, that of llama.cpp, and of xgrammar, which
             calls it EBNF; or ``"lark"``. `explorer.languages.grammar.notations` lists the syntax.
         start: The rule with which a text begins; by default ``root`` in GBNF and ``start`` in Lark.
+        indent: The most columns of a block, where a grammar in Lark declares ``_INDENT`` and
+            ``_DEDENT``. Its machine grows with this number.
         ambiguous: By default every way to read a text is followed, with one stack where one is
             enough; if a text can be read in two ways, a remark of the report shows a shortest one
             and a rewrite. ``False`` refuses such a grammar (Koo et al. 2024, section 3.1), and
@@ -63,5 +66,6 @@ def grammar(
     begins = None if start is None else instance(
         "start", start, str, "the name of a rule", error=ConstraintError
     )  # fmt: skip
+    most = whole_number("indent", indent, 1, MOST_INDENT, error=ConstraintError)
     text = text.removeprefix(_BYTE_ORDER_MARK)
-    return Constraint(kind.of(text, ambiguous=several, start=begins, budget=budget))
+    return Constraint(kind.of(text, ambiguous=several, start=begins, indent=most, budget=budget))

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import ClassVar, Final, Self
+from typing import ClassVar, Final, NamedTuple, Self
 
-from explorer.arguments import counted, flag, instance, whole_text
+from explorer.arguments import counted, flag, instance, whole_number, whole_text
 from explorer.automata.rules.network import regular
 from explorer.automata.tree.nodes import Node, Rules, Source, Written
 from explorer.budget import Budget, Meter
@@ -20,9 +20,15 @@ from explorer.errors import BudgetExceeded, DamagedFile, GrammarError, caret
 from explorer.languages.grammar.diagnosis import check_deterministic
 from explorer.languages.grammar.notations.checks import check_rules, unused_rules
 from explorer.languages.grammar.notations.gbnf import GbnfReader
-from explorer.languages.grammar.notations.lark import AROUND, LarkReader
+from explorer.languages.grammar.notations.indentation import AROUND
+from explorer.languages.grammar.notations.lark import LarkReader
 from explorer.languages.grammar.notations.library import LIBRARIES
-from explorer.languages.grammar.notations.reading import MOST_CHARACTERS, GrammarReader, WrittenRule
+from explorer.languages.grammar.notations.reading import (
+    MOST_CHARACTERS,
+    Bodies,
+    GrammarReader,
+    WrittenRule,
+)
 from explorer.languages.sources.registry import register
 
 MOST_REMARKS: Final = 8
@@ -35,6 +41,28 @@ LONGEST_SHOWN: Final = 60
 """The most characters of a grammar in its short form."""
 
 
+INDENT: Final = 32
+"""The default of the most columns of indentation."""
+
+
+MOST_INDENT: Final = 200
+"""The most columns of indentation that can be asked for."""
+
+
+class Whole(NamedTuple):
+    """What is read from a grammar.
+
+    Args:
+        rules: The rules as they were written.
+        bodies: The rules that are followed.
+        leaves: The sources that are pieces of them.
+    """
+
+    rules: tuple[WrittenRule, ...]
+    bodies: Bodies
+    leaves: tuple[Source, ...]
+
+
 @dataclass(frozen=True)
 class GrammarText(Source):
     """A grammar as it was written.
@@ -45,6 +73,7 @@ class GrammarText(Source):
         parts: The sources embedded in the text as pieces, such as control tokens, or the parts that
             replace them.
         start: The rule with which a text begins; by default the one that the notation names.
+        indent: The most columns of a block, where indentation counts.
     """
 
     reader: ClassVar[type[GrammarReader]]
@@ -56,6 +85,7 @@ class GrammarText(Source):
     ambiguous: bool | None = None
     parts: tuple[Source, ...] = ()
     start: str | None = None
+    indent: int = INDENT
 
     @property
     def text(self) -> str:
@@ -68,21 +98,25 @@ class GrammarText(Source):
         return self.grammar
 
     @cached_property
+    def _whole(self) -> Whole:
+        """All that is read from the text."""
+        return self._read(Meter())
+
+    @property
     def rules(self) -> tuple[WrittenRule, ...]:
         """The checked rules, in the order of the text."""
-        return self._read(Meter())[0]
+        return self._whole.rules
 
-    def _read(self, meter: Meter) -> tuple[tuple[WrittenRule, ...], tuple[Source, ...]]:
-        """The checked rules, and the sources that are pieces of them."""
+    def _read(self, meter: Meter) -> Whole:
         reader = self.reader(self.grammar, self.parts)
         reader.meter = meter
-        reader.start = self.start or reader.start
+        reader.start, reader.indent = self.start or reader.start, self.indent
         rules = reader.rules()
         check_rules(
             self.grammar, rules, self.root(rules), circles=self.ambiguous is not False,
             elsewhere=self.elsewhere, meter=meter,
         )  # fmt: skip
-        return tuple(rules), tuple(reader.leaves)
+        return Whole(tuple(rules), reader.written(rules), tuple(reader.leaves))
 
     def warnings(self) -> tuple[str, ...]:
         """A remark for each rule that is never used, with a caret under its name."""
@@ -99,11 +133,21 @@ class GrammarText(Source):
             said.append(f"{more:,} more rules are never used.")
         return (*said, *self._read_twice(), *super().warnings())
 
+    def decisions(self) -> tuple[str, ...]:
+        """The limit of indentation, where it counts."""
+        if not self._whole.bodies.apart:
+            return super().decisions()
+        limit = (
+            f"A block is at most {self.indent} columns wide; grammar(..., indent=...) sets the "
+            "limit, with which the machine grows."
+        )
+        return (limit, *super().decisions())
+
     def _read_twice(self) -> tuple[str, ...]:
         """A remark with a text that can be read in two ways, if there is one."""
         tree = self.tree.body
-        if self.ambiguous is not None or not isinstance(tree, Rules):
-            return ()
+        if self.ambiguous is not None or not isinstance(tree, Rules) or tree.apart:
+            return ()  # Blanks may end a block or not, whatever a grammar says.
         try:
             check_deterministic(self.grammar, self.rules, tree, self.notation, Meter(SEARCHED))
         except GrammarError as error:
@@ -127,24 +171,31 @@ class GrammarText(Source):
 
     def lower(self) -> Node:
         """The rules, each body under its name."""
+        rules, apart = self._whole.bodies
         bodies: dict[str, Node] = {
-            rule.name: Written(
-                rule.body.start, rule.body.end, rule.body, self, f"rule `{rule.name}`"
-            )
-            for rule in self.rules
+            name: Written(body.start, body.end, body, self, f"rule `{written}`")
+            for name, (written, body) in rules.items()
         }
-        return Rules(0, len(self.grammar), self.root(self.rules), bodies, regular)
+        root = AROUND if AROUND in bodies else self.root(self.rules)
+        return Rules(0, len(self.grammar), root, bodies, regular, apart=apart)
 
     def fields(self) -> dict[str, object]:
         """The text, and whether it may be ambiguous."""
-        return {"grammar": self.grammar, "ambiguous": self.ambiguous, "start": self.start}
+        fields: dict[str, object] = {
+            "grammar": self.grammar,
+            "ambiguous": self.ambiguous,
+            "start": self.start,
+        }
+        return fields if self.indent == INDENT else {**fields, "indent": self.indent}
 
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The grammar that was saved, read again."""
         text = instance("grammar", fields["grammar"], str, "a str", error=DamagedFile)
         start = _name(fields.get("start"))
-        return cls.of(text, children, ambiguous=_flag(fields["ambiguous"]), start=start)
+        indent = whole_number("indent", fields.get("indent", INDENT), 1, error=DamagedFile)
+        ambiguous = _flag(fields["ambiguous"])
+        return cls.of(text, children, ambiguous=ambiguous, start=start, indent=indent)
 
     @classmethod
     def read(cls, text: str) -> Self:
@@ -158,7 +209,7 @@ class GrammarText(Source):
     @classmethod
     def of(
         cls, text: str, parts: tuple[Source, ...] = (), *, ambiguous: bool | None = None,
-        start: str | None = None, budget: Budget | None = None,
+        start: str | None = None, indent: int = INDENT, budget: Budget | None = None,
     ) -> Self:  # fmt: skip
         """The source of a grammar, read and checked at once.
 
@@ -173,13 +224,18 @@ class GrammarText(Source):
                 text="", start=0, remedy="Leave something out.",
             )  # fmt: skip
         meter = Meter(budget)
-        rules, leaves = cls(text, ambiguous, parts, start)._read(meter)
-        made = cls(text, ambiguous, leaves, start)
-        vars(made)["rules"] = rules  # Where `cached_property` keeps it.
+        whole = cls(text, ambiguous, parts, start, indent)._read(meter)
+        made = cls(text, ambiguous, whole.leaves, start, indent)
+        vars(made)["_whole"] = whole  # Where `cached_property` keeps it.
         tree = made.tree.body
+        if ambiguous is False and whole.bodies.apart:
+            raise GrammarError(
+                "Where indentation counts, blanks are followed with several stacks", text=text,
+                start=0, remedy="Leave ambiguous=False out.",
+            )  # fmt: skip
         if ambiguous is False and isinstance(tree, Rules):
             given = None if budget is None else meter
-            check_deterministic(text, rules, tree, cls.notation, given)
+            check_deterministic(text, whole.rules, tree, cls.notation, given)
         return made
 
     def __str__(self) -> str:

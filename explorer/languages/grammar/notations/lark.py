@@ -16,13 +16,15 @@ change no language; an empty ``%llguidance {}`` changes nothing. The rule ``star
 Ignored text may stand at the beginning and after every terminal of a rule, not inside a terminal. A
 text belongs to the language if it can be cut into terminals in any way, as with Lark's Earley
 parser and its lexer ``dynamic_complete``: nothing is decided by the longest match. Refused by name
-are imports of other files, llguidance's ``%lark``, and its limits and temperatures.
+are imports of other files, llguidance's ``%lark``, and its limits and temperatures. A grammar that
+declares ``_INDENT`` and ``_DEDENT`` has significant indentation (`indentation`).
 """
 
 from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from types import MappingProxyType
@@ -46,6 +48,11 @@ from explorer.automata.tree.nodes import (
     with_children,
 )
 from explorer.errors import GrammarError
+from explorer.languages.grammar.notations.indentation import (
+    AROUND,
+    Indentation,
+    declares_indentation,
+)
 from explorer.languages.grammar.notations.inner import (
     ENDING,
     OTHER_ATTRIBUTES,
@@ -59,15 +66,13 @@ from explorer.languages.grammar.notations.inner import (
 from explorer.languages.grammar.notations.library import LIBRARIES
 from explorer.languages.grammar.notations.reading import (
     LOOKS_LIKE,
+    Bodies,
     GrammarReader,
     WrittenRule,
     letters_of,
 )
 from explorer.languages.grammar.notations.templates import RuleTemplate, Templates
 from explorer.languages.phases.free import ended_early
-
-AROUND: Final = "%ignore"
-"""The name of the rule around ``start`` in a grammar with ``%ignore``."""
 
 _FLAGS: Final = "imsx"
 
@@ -104,6 +109,7 @@ class LarkReader(GrammarReader):
         in_rule: Whether a rule is read, not a terminal.
         parameters: Those of the template that is read, if it is one.
         declared: What ``%declare`` names, with its span.
+        unwritten: The rules with indentation; ``None`` without.
     """
 
     start = "start"
@@ -122,11 +128,12 @@ class LarkReader(GrammarReader):
     def __init__(self, text: str, given: tuple[Source, ...] = ()) -> None:
         super().__init__(text, given)
         self.ignored: list[Node] = []
-        self.may_ignore = "%ignore" in text
+        self.may_ignore = "%ignore" in text or "%declare" in text
         self.in_rule = False
         self.parameters: tuple[str, ...] | None = None
         self.declared: dict[str, tuple[int, int]] = {}
         self.templates = Templates(text, self.wrong)
+        self.unwritten: list[WrittenRule] | None = None
 
     def rules(self) -> list[WrittenRule]:
         """All rules and terminals, in the order of the text."""
@@ -142,6 +149,10 @@ class LarkReader(GrammarReader):
         read = self.templates.instances(
             [*imported, *(rule for rule in read if rule.what != "import")]
         )
+        if declares_indentation(self.declared):
+            read += [WrittenRule(name, *span, Empty(*span), "terminal")
+                     for name, span in self.declared.items()]  # fmt: skip
+            self.unwritten = written_out(read, self.wrong)
         if self.may_ignore:  # It may stand at the end, so its places are filled now.
             skipped = self._skipped() if self.ignored else None
             read = [replace(rule, body=_filled(rule.body, skipped)) for rule in read]
@@ -151,6 +162,15 @@ class LarkReader(GrammarReader):
             body = Concat(0, 0, (self._skipped(), Call(first.start, first.end, self.start)))
             read.append(WrittenRule(AROUND, first.start, first.end, body))
         return read
+
+    def written(self, rules: Sequence[WrittenRule]) -> Bodies:
+        """The bodies of the rules, indentation written out."""
+        if self.unwritten is None:
+            return super().written(rules)
+        made = Indentation(
+            self.unwritten, self.declared, self.ignored, self.indent, self.wrong, self.meter
+        )  # fmt: skip
+        return Bodies(made.bodies(self.start), made.apart)
 
     def _rule(self) -> WrittenRule | None:
         """Read a rule, a terminal or a template; ``None`` for a template."""

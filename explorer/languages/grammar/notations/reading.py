@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from explorer.automata.tree.build import build
 from explorer.automata.tree.charset import char_set, character, complement
@@ -73,6 +73,18 @@ class WrittenRule:
     also: frozenset[str] = frozenset()
 
 
+class Bodies(NamedTuple):
+    """The rules that are followed.
+
+    Args:
+        rules: The bodies by name, each with the name of the rule that was written.
+        apart: The names of rules that are not laid into their callers.
+    """
+
+    rules: dict[str, tuple[str, Node]]
+    apart: frozenset[str] = frozenset()
+
+
 class GrammarReader(ABC):
     """A grammar that is being read.
 
@@ -90,6 +102,9 @@ class GrammarReader(ABC):
 
     start: str
     """The rule with which a text begins, unless the user names another one."""
+
+    indent: int
+    """The most columns of indentation."""
 
     sign: str
     """The sign between the name of a rule and its body."""
@@ -405,6 +420,10 @@ class GrammarReader(ABC):
     @abstractmethod
     def rules(self) -> list[WrittenRule]:
         """Read all rules."""
+
+    def written(self, rules: Sequence[WrittenRule]) -> Bodies:
+        """The bodies of checked rules."""
+        return Bodies({rule.name: (rule.name, rule.body) for rule in rules})
 
 
 def letters_of(chars: list[tuple[str, int, int]], start: int, end: int) -> Node:
