@@ -49,8 +49,8 @@ MOST_INDENT: Final = 200
 """The most columns of indentation that can be asked for."""
 
 
-class Whole(NamedTuple):
-    """What is read from a grammar.
+class ReadGrammar(NamedTuple):
+    """The rules and pieces of a grammar that was read.
 
     Args:
         rules: The rules as they were written.
@@ -98,7 +98,7 @@ class GrammarText(Source):
         return self.grammar
 
     @cached_property
-    def _whole(self) -> Whole:
+    def _whole(self) -> ReadGrammar:
         """All that is read from the text."""
         return self._read(Meter())
 
@@ -107,7 +107,7 @@ class GrammarText(Source):
         """The checked rules, in the order of the text."""
         return self._whole.rules
 
-    def _read(self, meter: Meter) -> Whole:
+    def _read(self, meter: Meter) -> ReadGrammar:
         reader = self.reader(self.grammar, self.parts)
         reader.meter = meter
         reader.start, reader.indent = self.start or reader.start, self.indent
@@ -116,7 +116,7 @@ class GrammarText(Source):
             self.grammar, rules, self.root(rules), circles=self.ambiguous is not False,
             elsewhere=self.elsewhere, meter=meter,
         )  # fmt: skip
-        return Whole(tuple(rules), reader.written(rules), tuple(reader.leaves))
+        return ReadGrammar(tuple(rules), reader.written(rules), tuple(reader.leaves))
 
     def warnings(self) -> tuple[str, ...]:
         """A remark for each rule that is never used, with a caret under its name."""

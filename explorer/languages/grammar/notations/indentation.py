@@ -55,7 +55,7 @@ _CLOSING: Final = {")": "RPAR", "]": "RSQB", "}": "RBRACE"}
 _MOST_BRACKETS: Final = 20
 
 
-class Place(NamedTuple):
+class LinePlace(NamedTuple):
     """A place in the body of a rule.
 
     Args:
@@ -69,7 +69,7 @@ class Place(NamedTuple):
     after: str
 
 
-Ways = dict[Place, Node]
+Ways = dict[LinePlace, Node]
 """The places after a piece, each with the texts that lead there."""
 
 
@@ -330,20 +330,20 @@ class Indentation:
             rule = self._rules[key]
             if _is_terminal(key):
                 return key, rule.body
-            place = Place(-1, 0, "M")
+            place = LinePlace(-1, 0, "M")
             return key, self._checked(rule, place).get(place)
         name, column, bracket, before, after = self._of[key]
         ways = self._ways_of(name, column, bracket, before)
-        return name, ways.get(Place(column, int(bracket), after))
+        return name, ways.get(LinePlace(column, int(bracket), after))
 
     def _ways_of(self, name: str, column: int, bracket: bool, before: str) -> Ways:
         key = name, column, bracket, before
         if key not in self._ways:
-            rule, place = self._rules[name], Place(column, int(bracket), before)
+            rule, place = self._rules[name], LinePlace(column, int(bracket), before)
             self._ways[key] = self._checked(rule, place)
         return self._ways[key]
 
-    def _checked(self, rule: WrittenRule, place: Place) -> Ways:
+    def _checked(self, rule: WrittenRule, place: LinePlace) -> Ways:
         """The places after a rule, whose brackets must end in it."""
         ways = _ended(self._ways_from(rule.body, place))
         if any(end.brackets != place.brackets for end in ways):
@@ -353,7 +353,7 @@ class Indentation:
             )  # fmt: skip
         return ways
 
-    def _ways_from(self, node: Node, place: Place) -> Ways:
+    def _ways_from(self, node: Node, place: LinePlace) -> Ways:
         """The places after a node that begins at a place."""
         if _is_token(node):
             return self._after_token(node, place)
@@ -381,7 +381,7 @@ class Indentation:
             for place, before in here.items()
         )
 
-    def _repeated(self, node: Repeat, place: Place) -> Ways:
+    def _repeated(self, node: Repeat, place: LinePlace) -> Ways:
         """The places after a repeat: a sum over the paths between places (Kleene 1956)."""
         once = self._ways_from(node.body, place)
         if set(once) == {place}:
@@ -397,7 +397,7 @@ class Indentation:
                 here = self._then(here, node.body)
                 every.append(here)
             return _joined(every)
-        arcs: dict[tuple[Place, Place], Node] = {}
+        arcs: dict[tuple[LinePlace, LinePlace], Node] = {}
         places = [*here]
         for each in places:  # The list grows while it is read.
             for after, text in self._ways_from(node.body, each).items():
@@ -424,7 +424,7 @@ class Indentation:
             *({b: _row(here[a], text)} for (a, b), text in arcs.items() if a in here),
         ])  # fmt: skip
 
-    def _after_call(self, node: Call, place: Place) -> Ways:
+    def _after_call(self, node: Call, place: LinePlace) -> Ways:
         name, after = node.name, place.after
         if place.brackets > 0:
             return {place: self._call(name, -1, True, "M", "M", node)}
@@ -446,14 +446,14 @@ class Indentation:
             for end in sorted(self._ends[name, begin])
         }  # fmt: skip
 
-    def _blanks_at(self, place: Place) -> tuple[Node, ...]:
+    def _blanks_at(self, place: LinePlace) -> tuple[Node, ...]:
         """The blanks of a line, if they were not read."""
         if place.after not in "NP":
             return ()
         self._uses_column = True
         return self._blanks.of(place.column), self._between.after_blanks
 
-    def _after_token(self, node: Node, place: Place) -> Ways:
+    def _after_token(self, node: Node, place: LinePlace) -> Ways:
         terminal = node.items[0] if isinstance(node, Concat) else node
         if _terminal_name(node) == self._newline:
             text = None if place.brackets else self._line_broken(place)
@@ -465,7 +465,7 @@ class Indentation:
         text = _row(*self._blanks_at(place), terminal, ignored)
         return {place._replace(after="M", brackets=depth): text}
 
-    def _line_broken(self, place: Place) -> Node | None:
+    def _line_broken(self, place: LinePlace) -> Node | None:
         """The text up to a line break; ``None`` where no other line break may come."""
         broken, after = self._blanks.up_to_break, place.after
         if after in "ME":
@@ -478,7 +478,7 @@ class Indentation:
             ways.append(_row(*blanks, self._between.some, broken))
         return _either(ways)
 
-    def _after_block(self, node: Call, place: Place) -> Ways:
+    def _after_block(self, node: Call, place: LinePlace) -> Ways:
         """The places after a block: after its last line break, or at the end of the text."""
         if place.after != "N":
             if place.after == "P":
@@ -573,7 +573,7 @@ def _ended(ways: Ways) -> Ways:
 
 def _joined(several: Iterable[Ways]) -> Ways:
     """The ways of alternatives."""
-    nodes: dict[Place, list[Node]] = {}
+    nodes: dict[LinePlace, list[Node]] = {}
     for ways in several:
         for place, node in ways.items():
             nodes.setdefault(place, []).append(node)
