@@ -126,8 +126,7 @@ def why_line(
     Raises:
         ExplorerError: The tokenizer or the constraint is missing, or the line names no tokens.
     """
-    from explorer.servers.lines import read_line
-    from explorer.servers.scheduler import explain_line, requested_by
+    from explorer.servers.scheduler import explain_line, read_line, requested_by
 
     if vocabulary is None:
         raise ExplorerError(

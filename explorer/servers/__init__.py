@@ -16,8 +16,8 @@ tools and reasoning of a request), `request` (the places of its constraint), `ru
 value), `formats` (reading by a table of paths), `streams` (pieces put together) and `reading` (from
 a file to runs), `reasoning` and `ends` (where the answer begins and may end), `following` (the ids
 of a run, and the part that the constraint allows), `causes` (where the answer went, and the setting
-that helps), `sentences` and `verdict` (the verdict on a run), `lines`, `places` and `scheduler` (a
-line of a scheduler's log, and settings that accept a token).
+that helps), `verdict` (the verdict on a run), `places` and `scheduler` (a line of a scheduler's
+log, and settings that accept a token).
 `docs/servers.md` describes the content of each format.
 """
 

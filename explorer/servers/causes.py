@@ -55,20 +55,19 @@ def sentence_on(cause: str, run: ServerRun, **values: object) -> str:
 
 def causes_of(run: ServerRun, read: RunReading) -> Iterator[str]:
     """The causes of a masked token; some may be empty."""
-    judged, vocabulary = read.judged, read.machine.vocabulary
-    at_start = not judged.ids and not read.at
-    named = vocabulary.special.get(judged.rest[0], "") if judged.rest else ""
+    vocabulary, mark = read.machine.vocabulary, read.run.mark
+    at_start = not read.ids and not read.before
     yield _reasoning(run, read)
     yield _doubled(run, read)
-    yield _not_in_force(run, read) if at_start and not named else ""
+    yield _not_in_force(run, read) if at_start and read.masked not in vocabulary.special else ""
     yield unparsed_call(run.request, run.text or "")
-    if at_start and read.identified.mark and read.after[:1] in (b" ", b"\t", b"\r", b"\n"):
-        yield sentence_on("white_space", run, mark=read.identified.mark)
-    allowed = read.machine.allowed(judged.state)
+    if at_start and mark and read.after[:1] in (b" ", b"\t", b"\r", b"\n"):
+        yield sentence_on("white_space", run, mark=mark)
+    allowed = read.machine.allowed(read.states[-1])
     ends = sum(bool(allowed[token]) for token in vocabulary.eos_ids)
     if ends and int(allowed.sum()) == ends:
         key = next((key for key in ("min_tokens", "min_new_tokens") if run.asked(key)), "")
-        least, size = run.asked(key), len(judged.ids)
+        least, size = run.asked(key), len(read.ids)
         if isinstance(least, int) and size < least:
             yield sentence_on("min_tokens", run, key=key, least=least, size=size)
         if run.asked("ignore_eos") is True:
@@ -77,35 +76,34 @@ def causes_of(run: ServerRun, read: RunReading) -> Iterator[str]:
 
 def _reasoning(run: ServerRun, read: RunReading) -> str:
     """The sentence on masked reasoning; empty if something else is masked."""
-    machine, judged = read.machine, read.judged
-    named = machine.vocabulary.special.get(judged.rest[0], "") if judged.rest else ""
+    named = "" if read.masked is None else read.machine.vocabulary.special.get(read.masked, "")
     if marker := marker_of(named):
         harmony = marker == HARMONY_FINAL or marker.startswith("<|channel|>")
         after = f" The constraint must begin after {HARMONY_FINAL}." if harmony else ""
         said = f"{shown(named)} is a marker of reasoning: {_in_content(run, named)}"
         return said + (after if not parser_is_on(run) else "")
-    content = read.text if read.text is not None else run.text or ""
-    reasoning = reasoning_in(content)
-    if reasoning is None or read.identified.mark:
+    content = run.text or "" if read.run.text is None else read.run.text
+    reasoning, far = reasoning_in(content), len(read.before)
+    if reasoning is None or read.run.mark:
         return ""
     marker = reasoning.marker.encode()
-    if reasoning.marker != HARMONY_FINAL and marker in content.encode()[: read.at]:
+    if reasoning.marker != HARMONY_FINAL and marker in content.encode()[:far]:
         return ""  # The constraint allows the marker.
     where = "begins with" if reasoning.begins else "holds"
     said = f"The text {where} {shown(reasoning.marker)}, a marker of reasoning: "
     said += _in_content(run, reasoning.marker)
     if reasoning.answer is None:
         return f"{said} The reasoning does not end."
-    read_to, whole = read_by(machine, reasoning.answer)
-    if read_to < len(reasoning.answer.encode()):
+    answer = reasoning.answer.encode()
+    read_to, whole = read_by(read.machine, answer)
+    if read_to < len(answer):
         return f"{said} The answer after it is not allowed either, from its byte {read_to}."
     return f"{said} The answer after it is allowed{'' if whole else ', but not complete'}."
 
 
-def read_by(machine: TokenMachine, text: str) -> tuple[int, bool]:
+def read_by(machine: TokenMachine, data: bytes) -> tuple[int, bool]:
     """The number of bytes of a text that a machine reads, and whether it is a whole text."""
-    data = text.encode()
-    read = read_tokenizations(machine, data, own_split(text, machine.vocabulary))
+    read = read_tokenizations(machine, data, own_split(data.decode(), machine.vocabulary))
     return read.writable, read.num_bytes == len(data) and machine.is_final(read.states[-1])
 
 
@@ -135,7 +133,7 @@ def _not_in_force(run: ServerRun, read: RunReading) -> str:
     needs = SERVERS[run.server].enforced if run.server in SERVERS else ""
     check = f" Check that {needs}." if needs else ""
     if after.startswith(b"```"):
-        return sentence_on("late", run, mark=read.identified.mark) if read.identified.mark else (
+        return sentence_on("late", run, mark=read.run.mark) if read.run.mark else (
             sentence_on("fence", run) + check
         )  # fmt: skip
     prose = after[:2].isalpha() and asked is not None and asked.is_json
@@ -167,9 +165,9 @@ def misfits(run: ServerRun, *, masked: bool) -> Iterator[str]:
 
 def where_it_went(run: ServerRun, machine: TokenMachine) -> tuple[str, str]:
     """The outcome and the sentence for a run without an answer."""
-    thought = (run.reasoning or "").strip()
+    thought = (run.reasoning or "").strip().encode()
     read_to, whole = read_by(machine, thought) if thought else (0, False)
-    fits = bool(thought) and read_to == len(thought.encode())
+    fits = bool(thought) and read_to == len(thought)
     if thought and whole:
         return "ended early", sentence_on("in_reasoning", run, reasoning_text=shown(run.reasoning))
     if run.finish in LIMITED:

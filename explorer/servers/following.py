@@ -56,29 +56,22 @@ def bytes_of(ids: Iterable[int], vocabulary: Vocabulary, *, names: bool = False)
 
 @dataclass(frozen=True, slots=True)
 class IdentifiedRun:
-    """The tokens of a run's answer with their ids.
+    """The ids of a run's answer.
 
     Args:
-        tokens: The tokens; each has an id.
-        text: The text, if only that is known; then ``tokens`` are one tokenization of it, or
-            empty. ``None`` where the tokens are known.
+        ids: The ids.
+        text: The text, if only that is known; then ``ids`` are one tokenization of it, or empty.
+            ``None`` where the tokens are known.
+        notes: How they were found, as sentences.
         mark: The mark that ended the reasoning before the answer; empty without one.
+        log_probs: The log-probability of each id, where the log names the tokens.
     """
 
-    tokens: tuple[ServedToken, ...]
-    text: str | None
-    notes: tuple[str, ...]
+    ids: tuple[int, ...]
+    text: str | None = None
+    notes: tuple[str, ...] = ()
     mark: str = ""
-
-    @property
-    def ids(self) -> tuple[int, ...]:
-        """The ids."""
-        return tuple(token.token for token in self.tokens if token.token is not None)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is no answer."""
-        return not self.tokens and not self.text
+    log_probs: tuple[float | None, ...] = ()
 
     def data(self, vocabulary: Vocabulary) -> bytes:
         """The bytes of the answer."""
@@ -91,33 +84,33 @@ def identify(run: ServerRun, vocabulary: Vocabulary) -> IdentifiedRun:
     Raises:
         ExplorerError: The ids have another text in this vocabulary than in the log.
     """
-    if run.tokens and all(token.token is not None for token in run.tokens):
+    if not run.tokens or (ids := _looked_up(run.tokens, vocabulary)) is None:
+        return _of_text(run, vocabulary)
+    known = _answer(run, ids, vocabulary)
+    if all(token.token is not None for token in run.tokens):
         _check_meaning(run, vocabulary)
-        return _answer(run, run.tokens, vocabulary, ())
-    if run.tokens and (tokens := _looked_up(run, vocabulary)) is not None:
-        note = "The log has no ids; they were found by what each token writes."
-        known = _answer(run, tokens, vocabulary, (note,))
-        if run.text is None or known.data(vocabulary) == run.text.encode():
-            return known
-    return _of_text(run, vocabulary)
+        return known
+    # Where the texts are not the bytes, a space was lost, for example.
+    if run.text is not None and known.data(vocabulary) != run.text.encode():
+        return _of_text(run, vocabulary)
+    return replace(known, notes=(_FOUND, *known.notes))
+
+
+_FOUND: Final = "The log has no ids; they were found by what each token writes."
 
 
 def _check_meaning(run: ServerRun, vocabulary: Vocabulary) -> None:
     """Refuse a run whose ids have another text in this vocabulary."""
     compared = [
-        (index, token, held)
+        (index, token, held, token.text.encode().strip(b" ") != held.strip(b" "))
         for index, token in enumerate(run.tokens)
-        if token.text is not None and _HALF not in token.text  # The log shows its own bytes.
+        # A token that is decoded alone may lose the space that it begins with, or half a character.
+        if token.text is not None and _HALF not in token.text
         if (held := bytes_of([token.token or 0], vocabulary))
     ]
-    # A token that is decoded alone may lose the space that it begins with.
-    wrong = [
-        (index, token, held)
-        for index, token, held in compared
-        if (token.text or "").encode().strip(b" ") != held.strip(b" ")
-    ]
+    wrong = [row for row in compared if row[-1]]
     if len(compared) - len(wrong) < _LEAST_AGREEING * len(compared):
-        index, token, held = wrong[0]
+        index, token, held, _ = wrong[0]
         raise ExplorerError(
             f"{run.place} was written with another tokenizer: {counted(len(wrong), 'token')} of "
             f"{len(compared)} mean other text here. The first is token {index}, id {token.token}: "
@@ -127,54 +120,48 @@ def _check_meaning(run: ServerRun, vocabulary: Vocabulary) -> None:
         )
 
 
-def _looked_up(run: ServerRun, vocabulary: Vocabulary) -> tuple[ServedToken, ...] | None:
-    """The tokens with ids, found by their bytes; ``None`` where the vocabulary lacks one."""
+def _looked_up(tokens: Sequence[ServedToken], vocabulary: Vocabulary) -> tuple[int, ...] | None:
+    """The ids of tokens, found by their bytes where the log has none; ``None`` where the vocabulary
+    lacks one."""
     named = {name: token for token, name in vocabulary.special.items()}
-    tokens: list[ServedToken] = []
-    for token in run.tokens:
+    ids: list[int] = []
+    for token in tokens:
         text = token.text or ""
         data = text.encode() if token.data is None else token.data
-        ids = [token.token] if token.token is not None else list(vocabulary.ids_of(data))
-        if text in named and token.token is None:  # A control token is shown by its name.
-            ids = [named[text]]
-        elif not data or (_HALF in text and data == text.encode()):
-            ids = []  # A half character was decoded alone, and its bytes are lost.
-        if not ids:
+        lost = not data or (_HALF in text and data == text.encode())  # It was decoded alone.
+        by_bytes = named.get(text) or next(iter(() if lost else vocabulary.ids_of(data)), None)
+        if token.token is None and by_bytes is None:
             return None
-        tokens.append(replace(token, token=ids[0]))
-    whole = bytes_of([token.token or 0 for token in tokens], vocabulary)
-    # Where the texts are not the bytes, a space was lost, for example.
-    return tuple(tokens) if whole.endswith((run.text or "").encode()) else None
+        ids.append(by_bytes or 0 if token.token is None else token.token)
+    return tuple(ids)
 
 
-def _answer(
-    run: ServerRun, tokens: Sequence[ServedToken], vocabulary: Vocabulary, notes: tuple[str, ...]
-) -> IdentifiedRun:
+def _answer(run: ServerRun, ids: tuple[int, ...], vocabulary: Vocabulary) -> IdentifiedRun:
     """The tokens of the answer: those after the reasoning, where a server has taken that off."""
-    whole = IdentifiedRun(tuple(tokens), None, notes)
+    log_probs = tuple(token.log_prob for token in run.tokens)
+    whole = IdentifiedRun(ids, log_probs=log_probs)
+    data, text = whole.data(vocabulary), (run.text or "").encode()
     if not parser_is_on(run):
         return whole
-    pieces = [bytes_of([token], vocabulary, names=True) for token in whole.ids]
+    pieces = [bytes_of([token], vocabulary, names=True) for token in ids]
     skipped, mark = after_mark(pieces, marks_of(run)) or (0, "")
-    if not mark and not run.text and run.reasoning:
-        skipped = len(tokens)
-    elif not mark and run.text and (data := whole.data(vocabulary)).endswith(run.text.encode()):
-        sizes = [len(bytes_of([token], vocabulary)) for token in whole.ids]
-        before = len(data) - len(run.text.encode())
-        skipped = bisect_left(list(accumulate(sizes, initial=0)), before)
+    if not mark and not text and run.reasoning:
+        skipped = len(ids)
+    elif not mark and text and data.endswith(text):
+        sizes = (len(bytes_of([token], vocabulary)) for token in ids)
+        skipped = bisect_left([*accumulate(sizes, initial=0)], len(data) - len(text))
     if not skipped:
         return whole
     before = shown(b"".join(pieces[:skipped]).decode(errors="replace"))
-    note = (
-        f"The first {counted(skipped, 'token')} are not of the answer and were left out: {before}."
-    )
-    return IdentifiedRun(tuple(tokens[skipped:]), None, (*notes, note), mark)
+    what = f"The first {counted(skipped, 'token')}"
+    note = f"{what} are not of the answer and were left out: {before}."
+    return IdentifiedRun(ids[skipped:], None, (note,), mark, log_probs[skipped:])
 
 
 def _of_text(run: ServerRun, vocabulary: Vocabulary) -> IdentifiedRun:
     text = run.text
     if not text and not run.tokens:
-        return IdentifiedRun((), text, ())
+        return IdentifiedRun((), text)
     if text is None:
         text = "".join(token.text or "" for token in run.tokens)
     why = (
@@ -192,8 +179,7 @@ def _of_text(run: ServerRun, vocabulary: Vocabulary) -> IdentifiedRun:
     if run.finish in LIMITED and text.endswith(_HALF):
         text = text.rstrip(_HALF)
         notes.append("The text was cut within a character, which was left out.")
-    own = tuple(map(ServedToken, own_split(text, vocabulary)))
-    return IdentifiedRun(own, text, tuple(notes), mark)
+    return IdentifiedRun(own_split(text, vocabulary), text, tuple(notes), mark)
 
 
 _JUDGED_AS_TEXT: Final = (
@@ -223,10 +209,12 @@ _TOKENS_BETWEEN_LOOKS = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedRun:
-    """The part of a run that a machine allows.
+class RunReading:
+    """A run under one reading of its constraint: the part that it allows.
 
     Args:
+        machine: The constraint over the vocabulary.
+        run: The tokens or the text of the answer.
         ids: The allowed tokens; for a text, one tokenization of its allowed part.
         states: int[len(ids) + 1], before each of them and after the last.
         rest: The ids after them that a session reads, the masked one first; empty
@@ -234,13 +222,15 @@ class JudgedRun:
         certain: Whether the first of ``rest`` was certainly written.
         byte: The first byte of the text that is not allowed; ``None`` without one, and for
             known tokens.
+        complete: Whether the text is allowed as a whole.
         unspelled: The first byte of the text that no tokens of the vocabulary write, whatever the
             constraint; the text was then judged by its bytes alone. ``None`` in nearly every case.
     """
 
+    machine: TokenMachine
+    run: IdentifiedRun
     ids: tuple[int, ...]
     states: tuple[int, ...]
-    data: bytes
     rest: tuple[int, ...] = ()
     certain: bool = True
     byte: int | None = None
@@ -248,50 +238,57 @@ class JudgedRun:
     unspelled: int | None = None
 
     @property
-    def state(self) -> int:
-        """The state after the allowed part."""
-        return self.states[-1]
+    def masked(self) -> int | None:
+        """The id that is masked, or for a text one that may be; ``None`` without one."""
+        return self.rest[0] if self.rest else None
 
     @property
-    def written(self) -> tuple[int, ...]:
-        """The allowed ids and those after them."""
-        return (*self.ids, *self.rest)
+    def stop(self) -> int | None:
+        """The place of the first masked byte, else token; ``None`` where nothing is masked."""
+        return len(self.ids) if self.rest and self.byte is None else self.byte
 
     @property
-    def stopped(self) -> bool:
-        """Whether a token or a byte of the text is masked."""
-        return bool(self.rest) or self.byte is not None
+    def data(self) -> bytes:
+        """The bytes of the allowed tokens."""
+        return bytes_of(self.ids, self.machine.vocabulary)
+
+    @property
+    def before(self) -> bytes:
+        """The bytes that are allowed."""
+        return self.data if self.byte is None else (self.run.text or "").encode()[: self.byte]
+
+    @property
+    def after(self) -> bytes:
+        """The bytes after them."""
+        return self.run.data(self.machine.vocabulary)[len(self.before) :]
 
 
 def follow_run(
-    identified: IdentifiedRun, machine: TokenMachine, budget: Budget | None = None
-) -> tuple[IdentifiedRun, JudgedRun]:
+    run: IdentifiedRun, machine: TokenMachine, budget: Budget | None = None
+) -> RunReading:
     """Follow a run through a machine; in a text, names of control tokens may be these tokens.
 
     A log with a text alone spells control tokens out. That reading is taken where the
     constraint has control tokens and the machine follows it further than the plain text.
 
     Args:
-        identified: The tokens of the run, or its text.
+        run: The tokens of the run, or its text.
         budget: Limits on the reading; its seconds count.
 
     Raises:
         BudgetExceeded: The time is up.
     """
     meter, vocabulary = Meter(budget), machine.vocabulary
-    if identified.text is None:
-        return identified, follow_ids(identified.ids, machine, meter)
-    judged = _follow_text(identified, machine, meter)
-    byte_machine = machine.byte_machine
-    if byte_machine is None or not byte_machine.reads_letters or judged.complete:
-        return identified, judged
-    if ids := _split_at_names(identified.text, vocabulary):
-        notes = (_NAMED, *identified.notes[1:])
-        named = IdentifiedRun(tuple(map(ServedToken, ids)), None, notes)
-        read = follow_ids(ids, machine, meter)
-        if read.complete or len(bytes_of(read.ids, vocabulary, names=True)) > len(judged.data):
-            return named, read
-    return identified, judged
+    if run.text is None:
+        return _follow_ids(run, machine, meter)
+    read, byte_machine = _follow_text(run, machine, meter), machine.byte_machine
+    if byte_machine is None or not byte_machine.reads_letters or read.complete:
+        return read
+    if ids := _split_at_names(run.text, vocabulary):
+        named = _follow_ids(IdentifiedRun(ids, None, (_NAMED, *run.notes[1:])), machine, meter)
+        size = len(bytes_of(named.ids, vocabulary, names=True))
+        return named if named.complete or size > len(read.data) else read
+    return read
 
 
 _NAMED: Final = (
@@ -300,29 +297,28 @@ _NAMED: Final = (
 )
 
 
-def _follow_text(identified: IdentifiedRun, machine: TokenMachine, meter: Meter) -> JudgedRun:
-    data, byte_machine = (identified.text or "").encode(), machine.byte_machine
-    read = read_tokenizations(machine, data, identified.ids, meter)
-    before = data[: read.num_bytes]
+def _follow_text(run: IdentifiedRun, machine: TokenMachine, meter: Meter) -> RunReading:
+    data, byte_machine = (run.text or "").encode(), machine.byte_machine
+    read = read_tokenizations(machine, data, run.ids, meter)
+    made = RunReading(machine, run, read.ids, read.states, certain=False)
     if read.writable == len(data):
         complete = read.num_bytes == len(data) and machine.is_final(read.states[-1])
-        return JudgedRun(read.ids, read.states, before, certain=False, complete=complete)
+        return replace(made, complete=complete)
     spelled = longest_spelled(trie_of(machine.vocabulary, byte_machine), data)
     if spelled < len(data) and byte_machine is not None and not byte_machine.over_tokens:
         state = byte_machine.start
         for at, byte in enumerate(data):
             state = byte_machine.step(state, byte)
             if state == NO_ARC:
-                return JudgedRun(read.ids, read.states, before, (), False, at, False, spelled)
-        complete = byte_machine.is_accepting(state)
-        return JudgedRun(read.ids, read.states, before, (), False, None, complete, spelled)
+                return replace(made, byte=at, unspelled=spelled)
+        return replace(made, complete=byte_machine.is_accepting(state), unspelled=spelled)
     rest = () if read.refused is None else (read.refused,)
-    if rest and identified.ids[: len(read.ids) + 1] == (*read.ids, *rest):
-        rest = identified.ids[len(read.ids) :]  # The tokenizer's own, to the end of the text.
+    if rest and run.ids[: len(read.ids) + 1] == (*read.ids, *rest):
+        rest = run.ids[len(read.ids) :]  # The tokenizer's own, to the end of the text.
     # The text may also spell the name of a control token, which masks treat as writing nothing.
     names = [name.encode() for name in machine.vocabulary.special.values() if name]
     named = data.startswith(tuple(names), read.num_bytes)
-    return JudgedRun(read.ids, read.states, before, rest, read.only and not named, read.writable)
+    return replace(made, rest=rest, certain=read.only and not named, byte=read.writable)
 
 
 def _split_at_names(text: str, vocabulary: Vocabulary) -> tuple[int, ...] | None:
@@ -342,63 +338,19 @@ def _split_at_names(text: str, vocabulary: Vocabulary) -> tuple[int, ...] | None
     return tuple(ids) if len(parts) > 1 else None
 
 
-def follow_ids(ids: Sequence[int], machine: TokenMachine, meter: Meter) -> JudgedRun:
+def _follow_ids(run: IdentifiedRun, machine: TokenMachine, meter: Meter) -> RunReading:
     """Follow ids through a machine, up to the first that it masks."""
-    vocabulary = machine.vocabulary
-    states, ids = [machine.start], tuple(ids)
+    ids, states = run.ids, [machine.start]
     for index, token in enumerate(ids):
         if index % _TOKENS_BETWEEN_LOOKS == 0:
             check_time(meter, len(ids), "id")
-        inside = states[-1] != DONE and 0 <= token < len(vocabulary)
+        inside = states[-1] != DONE and 0 <= token < len(machine.vocabulary)
         following = machine.step(states[-1], token) if inside else None
         if following is None:
             # After the end of text, further control tokens are padding.
-            ended = states[-1] == DONE and not bytes_of(ids[index:], vocabulary)
-            data, rest = bytes_of(ids[:index], vocabulary), () if ended else ids[index:]
-            return JudgedRun(ids[:index], tuple(states), data, rest, complete=ended)
+            ended = states[-1] == DONE and not bytes_of(ids[index:], machine.vocabulary)
+            rest = () if ended else ids[index:]
+            return RunReading(machine, run, ids[:index], tuple(states), rest, complete=ended)
         states.append(following)
     complete = states[-1] == DONE or machine.is_final(states[-1])
-    return JudgedRun(ids, tuple(states), bytes_of(ids, vocabulary), complete=complete)
-
-
-@dataclass(frozen=True, slots=True)
-class RunReading:
-    """A run under one reading of its constraint.
-
-    Args:
-        machine: The constraint over the vocabulary.
-        identified: The tokens or the text of the answer.
-        judged: The part of it that the machine allows.
-    """
-
-    machine: TokenMachine
-    identified: IdentifiedRun
-    judged: JudgedRun
-
-    @property
-    def text(self) -> str | None:
-        """The text, if the tokens are not known."""
-        return self.identified.text
-
-    @property
-    def stop(self) -> int | None:
-        """The place of the first masked byte, else token; ``None`` where nothing is masked."""
-        judged = self.judged
-        if not judged.stopped:
-            return None
-        return len(judged.ids) if judged.byte is None else judged.byte
-
-    @property
-    def at(self) -> int:
-        """The number of bytes that are allowed."""
-        return len(self.judged.data) if self.judged.byte is None else self.judged.byte
-
-    @property
-    def before(self) -> bytes:
-        """The bytes that are allowed."""
-        return self.identified.data(self.machine.vocabulary)[: self.at]
-
-    @property
-    def after(self) -> bytes:
-        """The bytes after them."""
-        return self.identified.data(self.machine.vocabulary)[self.at :]
+    return RunReading(machine, run, ids, tuple(states), complete=complete)

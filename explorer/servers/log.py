@@ -269,21 +269,3 @@ def setting_in(request: LogPlace, *paths: str) -> LogPlace:
     """A setting of a request; without a value where it has none."""
     places = (owner.find(path) for owner in owners_of(request) for path in paths)
     return next(filter(None, places), replace(request, path=paths[0], value=None))
-
-
-def text_of_parts(place: LogPlace) -> str:
-    """A text, or the text of all parts of a list that are text."""
-    if not place or isinstance(place.value, str):
-        return place.optional_text() or ""
-    parts = place.entries("a text, or a list of parts")
-    texts = (one if isinstance(one.value, str) else one.at("text") for one in parts if is_text(one))
-    return "".join(text.text() for text in texts)
-
-
-def is_text(part: LogPlace) -> bool:
-    """Whether a part of an answer is text, of the answer or of its reasoning."""
-    return isinstance(part.value, str) or part.at("type").value in TEXT_PARTS
-
-
-TEXT_PARTS: Final = ("text", "input_text", "output_text", "summary_text", "reasoning_text")
-"""The types of parts that are text."""

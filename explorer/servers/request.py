@@ -66,6 +66,11 @@ class RequestedConstraint:
         """Whether it is about a text of JSON."""
         return self.kind in ("json", "json_object")
 
+    @property
+    def has_schema(self) -> bool:
+        """Whether it holds a schema, which engines read each in its way."""
+        return self.is_json or self.kind in ("structural_tag", "tools")
+
     def constraint(self, depth: int = 3, vocabulary: Vocabulary | None = None) -> Constraint:
         """The constraint, as the engine reads it.
 

@@ -9,13 +9,15 @@ for those in which the token is allowed (`explorer.servers.places`).
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from explorer.alphabet import without_controls
 from explorer.analysis.explaining.explanation import Explanation, History, explain
-from explorer.arguments import counted, file_path, instance
-from explorer.budget import Budget, Meter
+from explorer.arguments import counted, file_path, instance, whole_text
+from explorer.budget import Budget
 from explorer.errors import ExplorerError
 from explorer.files import file_errors
 from explorer.languages.constraint import Constraint, regex
@@ -23,8 +25,7 @@ from explorer.languages.engines.reading import as_engine, engine_name
 from explorer.languages.engines.source import EngineSchema
 from explorer.languages.grammar.functions import grammar
 from explorer.languages.schema.source import JsonSchema, json_schema
-from explorer.servers.following import bytes_of, follow_ids
-from explorer.servers.lines import read_line
+from explorer.servers.following import IdentifiedRun, RunReading, bytes_of, follow_run
 from explorer.servers.log import LogPlace, ServerLog, parsed
 from explorer.servers.phases import after_reasoning
 from explorer.servers.places import MOST_STATES, PlaceOfToken, TextsOfStates
@@ -35,7 +36,55 @@ from explorer.servers.tables import table
 from explorer.tokens.compile import compile as compiled
 from explorer.vocabulary import Vocabulary
 
-_CAUSES = table("causes", dict[str, str])
+_CAUSES: Final = table("causes", dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class LineForm:
+    """A form of such lines.
+
+    Args:
+        form: A regular expression. Its groups are ``ids``; ``piece`` or ``quoted``, the text of a
+            token, plain or as Rust shows it; ``before``, the tokens accepted before it; and
+            ``key``, the text of the constraint.
+        server, engine: The server and the engine that write it; empty where several do.
+        note: What such a line says besides, as sentences.
+    """
+
+    form: str
+    server: str = ""
+    engine: str = ""
+    note: str = ""
+
+
+FORMS: Final = table("lines", tuple[LineForm, ...])
+"""The forms of such lines, the more special ones first."""
+
+_REQUEST: Final = re.compile(
+    r"(?:request|req)[ =:]+(?:id[ =:]+)?(?P<request>[\w./-]+)", re.IGNORECASE
+)
+_ESCAPE: Final = re.compile(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|(.))", re.DOTALL)
+_ESCAPED: Final = {"n": "\n", "r": "\r", "t": "\t", "0": "\0"}
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLine:
+    """The content of a line.
+
+    Args:
+        request: The name of the request; empty without one.
+        ids: The tokens that were refused.
+        before: The tokens that were accepted before them; ``None`` where the line does not say.
+        key: The constraint of the request as SGLang keeps it: a schema, ``$$ANY$$`` for any JSON,
+            a grammar or a pattern; empty where the line has none.
+        form: The form of the line.
+    """
+
+    request: str
+    ids: tuple[int, ...]
+    before: tuple[int, ...] | None = None
+    key: str = ""
+    form: LineForm = field(default=LineForm(""))
 
 
 @dataclass(frozen=True)
@@ -97,7 +146,7 @@ def explain_line(
 
     Args:
         line: ``Failed to advance FSM for request … for tokens 271``, ``Tokens not accepted: …``
-            with the lines after it, and their like (`explorer.servers.lines`).
+            with the lines after it, and their like (`FORMS`).
         constraint: The constraint of the request; default the one that the line names.
         before: The ids that the grammar accepted before, if they are known; default those of the
             line.
@@ -120,10 +169,9 @@ def explain_line(
         if not 0 <= token < len(vocabulary):
             raise ExplorerError(
                 f"{token} is not an id of this vocabulary of {len(vocabulary):,}.",
-                remedy="A negative id stands for a token that was not drawn yet: ask about the "
-                "others." if token < 0 else
-                "Give the tokenizer of the model that the server ran: --tokenizer PATH.",
-            )  # fmt: skip
+                remedy="Give the tokenizer of the model that the server ran: --tokenizer PATH. A "
+                "negative id stands for a token that was not drawn yet: ask about the others.",
+            )
     server = server or read.form.server
     texts = tuple(_shown(token, vocabulary) for token in ids)
     remarks = (*filter(None, [read.form.note]), *_remarks(ids, vocabulary))
@@ -192,41 +240,39 @@ def _after(
 ) -> ScheduledTokens:  # fmt: skip
     """The explanation where the ids before the line are known."""
     machine = compiled(constraint, vocabulary, lazy=True, budget=budget)
-    ids = (*before, *known.ids)
-    judged = follow_ids(ids, machine, Meter(budget))
-    if not judged.rest:
+    read = follow_run(IdentifiedRun((*before, *known.ids)), machine, budget)
+    if read.masked is None:
         return replace(known, taken=True)
-    count, refused = len(judged.ids), judged.rest[0]
-    if count < len(before):
+    if len(read.ids) < len(before):
         raise ExplorerError(
-            f"The constraint refuses token {count} of those before, {_shown(refused, vocabulary)}.",
+            f"The constraint refuses token {len(read.ids)} of those before, "
+            f"{_shown(read.masked, vocabulary)}.",
             remedy="Give the ids that the grammar had taken, without the prompt and, where the "
             "server has a reasoning parser, without the reasoning.",
         )
-    history = History(judged.states, judged.ids)
-    data = vocabulary.written(judged.ids)
-    why = explain(machine, judged.state, refused, text=data, history=history, budget=budget)
-    settings = settings_that_take(constraint, ids, count, vocabulary, server, budget)
-    return replace(known, rejected=count - len(before), explanation=why, settings=settings)
+    history, data = History(read.states, read.ids), vocabulary.written(read.ids)
+    why = explain(machine, read.states[-1], read.masked, text=data, history=history, budget=budget)
+    settings, rejected = settings_that_take(constraint, read, server, budget), len(read.ids)
+    return replace(known, rejected=rejected - len(before), explanation=why, settings=settings)
 
 
 def settings_that_take(
-    constraint: Constraint, ids: Sequence[int], refused: int, vocabulary: Vocabulary,
-    server: str = "", budget: Budget | None = None,
-) -> tuple[str, ...]:  # fmt: skip
+    constraint: Constraint, read: RunReading, server: str = "", budget: Budget | None = None
+) -> tuple[str, ...]:
     """The settings of a server under which its constraint accepts a token that it refused.
 
     Args:
-        ids: The tokens of the run.
-        refused: The number of tokens before that one.
+        read: The run, up to that token.
     """
     settings: list[str] = []
+    ids, vocabulary = (*read.ids, *read.rest), read.machine.vocabulary
     for name, other in _settings(constraint, ids, vocabulary, server):
         try:
             lenient = compiled(other, vocabulary, lazy=True, budget=budget)
         except ExplorerError:
             continue  # The setting does not apply to this constraint.
-        if len(follow_ids(ids[: refused + 1], lenient, Meter(budget)).ids) > refused:
+        known = IdentifiedRun(ids[: len(read.ids) + 1])
+        if follow_run(known, lenient, budget).masked is None:
             settings.append(name)
     return tuple(settings)
 
@@ -260,3 +306,63 @@ def _shown(token: int, vocabulary: Vocabulary) -> str:
     if token in vocabulary.eos_ids:
         return f"{vocabulary.special.get(token, 'the end')}, the end of the text"
     return f"the control token {vocabulary.special.get(token, '')}".rstrip()
+
+
+def read_line(line: str, vocabulary: Vocabulary | None = None) -> ReadLine:
+    """The tokens of a line, and what it says of the request.
+
+    Args:
+        vocabulary: Finds the token of a line that names only its text.
+
+    Raises:
+        ExplorerError: The line names no tokens.
+
+    Example:
+        >>> read_line("Failed to advance FSM for request chat-7 for tokens 271. Please ...").ids
+        (271,)
+        >>> read_line("Tokens not accepted: 5\\nAccepted tokens: [1, 2]").before
+        (1, 2)
+    """
+    line = whole_text("line", line)
+    request = _REQUEST.search(line)
+    named = request["request"].rstrip(".") if request else ""
+    for form in FORMS:
+        match = re.search(form.form, line, re.IGNORECASE | re.DOTALL)
+        if match is None:
+            continue
+        groups = match.groupdict()
+        ids = _numbers(groups.get("ids") or "")
+        piece = groups.get("piece") or _unquoted(groups.get("quoted") or "")
+        if not ids and piece and vocabulary is not None:
+            ids = _of_piece(piece, vocabulary)
+        if ids:
+            before = groups.get("before")
+            accepted = None if before is None else _numbers(before)
+            return ReadLine(named, ids, accepted, (groups.get("key") or "").strip(), form)
+    raise ExplorerError(
+        "The line names no tokens of this vocabulary.",
+        remedy="Paste it whole, such as: Failed to advance FSM for request r for tokens 271",
+    )
+
+
+def _unquoted(text: str) -> str:
+    """A token's text from the form in which Rust shows it, in quotes and with escapes."""
+    if not text.startswith('"'):
+        return text.strip("\u27e6\u27e7")
+    return _ESCAPE.sub(
+        lambda match: chr(int(match[1], 16)) if match[1] else _ESCAPED.get(match[2], match[2]),
+        text[1:-1],
+    )
+
+
+def _of_piece(piece: str, vocabulary: Vocabulary) -> tuple[int, ...]:
+    """The token with a text. Before a control token llguidance writes a byte outside of UTF-8."""
+    bare = piece.lstrip("\u00ff\ufffd")
+    if bare != piece and (number := re.fullmatch(r"\[(\d+)\]", bare)):
+        return (int(number[1]),)
+    named = tuple(token for token, name in vocabulary.special.items() if name == bare)
+    return (named or vocabulary.ids_of(bare.encode()))[:1]
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(digits) for digits in re.findall(r"-?\d+", text))

@@ -14,13 +14,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, Literal, cast
 
 from explorer.alphabet import without_controls
-from explorer.analysis.explaining.explanation import Explanation, TextExplanation
+from explorer.analysis.explaining.explanation import (
+    Explanation,
+    History,
+    TextExplanation,
+    explain,
+    explain_text,
+)
 from explorer.analysis.traps.loops import run_loops
 from explorer.analysis.traps.trap import Trap
-from explorer.arguments import instance
+from explorer.arguments import counted, instance, shown
 from explorer.automata.tree.nodes import Loop
 from explorer.budget import Budget, Meter
 from explorer.decoding.stepping.rule import Rule
@@ -34,14 +40,13 @@ from explorer.languages.engines.reading import (
 )
 from explorer.languages.schema.diagnosis.remedies import LOOP_REMEDIES
 from explorer.languages.schema.source import JsonSchema
-from explorer.servers.causes import causes_of, misfits, where_it_went
+from explorer.servers.causes import causes_of, misfits, read_by, sentence_on, where_it_went
 from explorer.servers.ends import with_ends
-from explorer.servers.following import IdentifiedRun, JudgedRun, RunReading, follow_run, identify
+from explorer.servers.following import IdentifiedRun, RunReading, follow_run, identify
 from explorer.servers.reasoning import parser_is_on
 from explorer.servers.request import MOST_FREE_DEPTH, TGI_BLANK, RequestedConstraint
-from explorer.servers.run import ENDED, ServerRun
+from explorer.servers.run import ENDED, FAILED, STOPPED, ServerRun
 from explorer.servers.scheduler import settings_that_take
-from explorer.servers.sentences import RunOutcome, outcome_of, taken_off
 from explorer.servers.settings import setting
 from explorer.servers.tables import table
 from explorer.tokens.machine import TokenMachine
@@ -50,7 +55,15 @@ from explorer.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from explorer.analysis.session import Session
 
+RunOutcome = Literal["masked", "ended early", "cut", "whole"]
+"""The relation of a run to its constraint."""
+
+_Why = Explanation | TextExplanation | None
+
 _LEAST_DEPTH: Final = 3
+
+_TAIL: Final = 48
+"""The number of last characters of a long text that are shown."""
 
 _WORDS: Final = table("words", tuple[tuple[str, str], ...])
 """The options of this package that a reason may name, and what they are at a server."""
@@ -90,11 +103,6 @@ class RunVerdict:
         return _session(self.run, self.reading)
 
     @property
-    def judged(self) -> JudgedRun:
-        """The part of the run that the constraint allows."""
-        return self.reading.judged
-
-    @property
     def allowed(self) -> bool:
         """Whether the constraint allows everything that was written."""
         return self.outcome in ("cut", "whole")
@@ -102,34 +110,29 @@ class RunVerdict:
     @property
     def token(self) -> int | None:
         """The masked id, if it is certain; else ``None``."""
-        return self.judged.rest[0] if self.judged.rest and self.judged.certain else None
+        return self.reading.masked if self.reading.certain else None
 
     @property
     def index(self) -> int | None:
         """The number of tokens before the masked one, if the log names tokens; else ``None``."""
-        judged = self.judged
-        return len(judged.ids) if judged.rest and judged.byte is None else None
+        return None if self.reading.byte is not None else self.reading.stop
 
     @property
     def byte(self) -> int | None:
         """The offset of the first byte that is not allowed; ``None`` without one."""
-        judged, why = self.judged, self.explanation
-        if judged.byte is not None or not judged.rest:
-            return judged.byte
-        return len(judged.data) + ((why and why.byte_offset) or 0)
+        read, why = self.reading, self.explanation
+        if read.byte is not None or read.masked is None:
+            return read.byte
+        return len(read.data) + ((why and why.byte_offset) or 0)
 
     def to_dict(self) -> dict[str, object]:
         """The verdict as JSON values."""
+        plain = ("outcome", "allowed", "index", "token", "byte", "sentence")
         return {
             "run": self.run.place,
             "format": self.run.format,
-            "outcome": self.outcome,
-            "allowed": self.allowed,
-            "index": self.index,
-            "token": self.token,
-            "byte": self.byte,
-            "text": self.judged.data.decode(errors="replace"),
-            "sentence": self.sentence,
+            **{name: getattr(self, name) for name in plain},
+            "text": self.reading.data.decode(errors="replace"),
             "explanation": None if self.explanation is None else self.explanation.to_dict(),
             "loops": [trap.to_dict() for trap in self.loops],
             "notes": list(self.notes),
@@ -202,10 +205,10 @@ def _readings(
     The second is ``None`` where both are the same, the third where another constraint was given.
     """
     Meter(budget)  # A budget of a wrong type is reported as such, not as the constraint's fault.
-    identified = identify(run, vocabulary)
+    known = identify(run, vocabulary)
     if constraint is not None or run.requested is None:
-        return _follow(constraint, identified, vocabulary, budget), None, None
-    requested, depth = run.requested, _depth(identified, vocabulary)
+        return _follow(constraint, known, vocabulary, budget), None, None
+    requested, depth = run.requested, _depth(known, vocabulary)
     if engine is not None:
         pattern = None if requested.pattern == TGI_BLANK else requested.pattern
         requested = replace(requested, engine=engine_name(engine), pattern=pattern)
@@ -218,41 +221,40 @@ def _readings(
         note = f"{TITLES[requested.engine]} takes no such schema; it is judged by itself. {why}"
         requested = replace(requested, engine="", pattern=None, notes=(*requested.notes, note))
         made = requested.constraint(depth, vocabulary)
-    read = _follow(made, identified, vocabulary, budget, requested)
+    read = _follow(made, known, vocabulary, budget, requested)
     if not requested.engine:
         return read, None, requested
     other = engine_vocabulary(vocabulary, requested.engine)
-    if requested.is_json and read.judged.rest[:1] and read.judged.rest[0] in vocabulary.special:
+    if requested.is_json and read.masked in vocabulary.special:
         # xgrammar reads the name of a control token as text, so that it may stand inside a string.
-        named = _follow(made, identified, other, budget, requested)
-        read = named if len(named.judged.ids) > len(read.judged.ids) else read
+        named = _follow(made, known, other, budget, requested)
+        read = named if len(named.ids) > len(read.ids) else read
     plain = replace(requested, engine="", compact=False, pattern=None)
     schema = plain.constraint(depth, vocabulary)
     if schema.source == made.source:
         return read, None, requested
     try:
-        return read, _follow(schema, identified, vocabulary, budget, plain), requested
+        return read, _follow(schema, known, vocabulary, budget, plain), requested
     except ExplorerError:
         return read, None, requested  # Its automaton is too large; the engine's is not.
 
 
 def _follow(
-    constraint: Constraint | TokenMachine | None, identified: IdentifiedRun, vocabulary: Vocabulary,
+    constraint: Constraint | TokenMachine | None, run: IdentifiedRun, vocabulary: Vocabulary,
     budget: Budget | None, requested: RequestedConstraint | None = None,
 ) -> RunReading:  # fmt: skip
     try:
-        machine = Rule.of(constraint, vocabulary, budget).machine
-        return RunReading(machine, *follow_run(identified, machine, budget))
+        return follow_run(run, Rule.of(constraint, vocabulary, budget).machine, budget)
     except ExplorerError as error:
         if requested is None or "place" in error.evidence:
             raise
         raise requested.unusable(error) from error
 
 
-def _depth(identified: IdentifiedRun, vocabulary: Vocabulary) -> int:
+def _depth(run: IdentifiedRun, vocabulary: Vocabulary) -> int:
     """The depth of free values that the run needs: that of its brackets, also in strings."""
     depth = most = 0
-    for byte in identified.data(vocabulary):
+    for byte in run.data(vocabulary):
         depth = max(depth + (byte in b"[{") - (byte in b"]}"), 0)
         most = max(most, depth)
     return max(_LEAST_DEPTH, min(most, MOST_FREE_DEPTH))
@@ -261,8 +263,8 @@ def _depth(identified: IdentifiedRun, vocabulary: Vocabulary) -> int:
 def _session(run: ServerRun, read: RunReading, budget: Budget | None = None) -> Session:
     from explorer.analysis.session import Session
 
-    ids, tokens = read.judged.written, read.identified.tokens if read.text is None else ()
-    known = tuple(token.log_prob for token in tokens) if len(tokens) == len(ids) else None
+    ids, log_probs = (*read.ids, *read.rest), read.run.log_probs
+    known = log_probs if len(log_probs) == len(ids) else None
     vocabulary = read.machine.vocabulary
     return Session.from_ids(vocabulary, read.machine, ids, known, run.prompt, budget=budget)
 
@@ -293,28 +295,127 @@ def verdict_of(
         )
     vocabulary, ends = with_ends(run, vocabulary)
     read, of_schema, requested = _readings(run, vocabulary, constraint, engine, budget)
-    loops: tuple[Trap, ...] = ()
-    if read.identified.is_empty and not run.call and not read.judged.complete:
+    why, loops, is_masked = None, (), False
+    if not read.run.ids and not read.run.text and not run.call and not read.complete:
         outcome, sentence = cast("tuple[RunOutcome, str]", where_it_went(run, read.machine))
-        why, is_masked = None, False
     else:
-        outcome, sentence, why = outcome_of(run, read, of_schema, budget)
+        outcome, sentence, why = _outcome(run, read, of_schema, budget)
         is_masked = outcome in ("masked", "ended early")
         if outcome in ("masked", "cut") or (outcome == "whole" and run.finish not in ENDED):
-            traps = run_loops(read.machine, read.judged.ids, read.judged.states)
+            traps = run_loops(read.machine, read.ids, read.states)
             loops = tuple(_in_requests_words(loop, run, requested) for loop in traps)
-    if outcome == "masked":
-        sentence = " ".join(filter(None, (sentence, *causes_of(run, read))))
     notes = [
         *_differences(run, read, of_schema, requested, budget),
         *misfits(run, masked=is_masked),
-        *run.notes, *read.identified.notes, *ends,
+        *run.notes, *read.run.notes, *ends,
         *_of_constraint(run, read, of_schema, requested, engine),
     ]  # fmt: skip
     if outcome == "masked":
-        notes += filter(None, [taken_off(run, read)])
-        notes += _settings(run, read, budget)
+        sentence = " ".join(filter(None, (sentence, *causes_of(run, read))))
+        notes += [*_taken_off(run, read), *_settings(run, read, budget)]
     return RunVerdict(run, read, outcome, why, sentence, tuple(dict.fromkeys(notes)), loops)
+
+
+def _outcome(
+    run: ServerRun, read: RunReading, of_schema: RunReading | None, budget: Budget | None
+) -> tuple[RunOutcome, str, _Why]:
+    """The outcome, its sentence, and its explanation.
+
+    Args:
+        of_schema: The same run as the schema itself has it, if the reading is an engine's. Where
+            both mask the same place, the reason is the schema's.
+    """
+    # At the edges of the text the schema takes white space that an engine may not.
+    edge = not read.data or (read.stop is not None and read.machine.is_final(read.states[-1]))
+    same = of_schema is not None and of_schema.stop == read.stop and not edge
+    reason = of_schema if same and of_schema is not None else read
+    if read.stop is not None:
+        return ("masked", *_masked(read, reason, budget))
+    text, by_ids = _tail(read.run.data(read.machine.vocabulary)), read.run.text is None
+    if read.complete:
+        return "whole", f"the constraint allows the whole text, {text}.", None
+    after = f"after {counted(len(read.ids), 'token')}, {text}" if by_ids else f"after {text}"
+    ends = read.machine.vocabulary.eos_ids
+    stopped = _stopped(run, ends)
+    if run.finish in ENDED and ends and not stopped:
+        why = _explained(reason, ends[0], budget)
+        why = _explained(read, ends[0], budget) if why.allowed else why
+        said = f"the server stopped ({run.finish!r}) {after}, where the text cannot end."
+        return "ended early", said, why
+    if run.finish in FAILED:
+        stopped = f"{run.finish!r}: {sentence_on('given_up', run)}"
+    how = f"it stopped for {run.finish!r}" if run.finish else "the log does not say why"
+    said = f"all that was written is allowed, but the text is not complete ({stopped or how})"
+    return "cut", f"{said} {after}.", None
+
+
+def _masked(read: RunReading, reason: RunReading, budget: Budget | None) -> tuple[str, _Why]:
+    """The first masked token or byte, in a sentence, with its explanation."""
+    token, text = read.masked, read.run.text or ""
+    if read.byte is None:
+        after = f"after {counted(len(read.ids), 'token')}, {_tail(read.data)}"
+        said = f"token {len(read.ids)} (id {token}) would have been masked, {after}."
+        return said, None if token is None else _explained(reason, token, budget)
+    before = read.before.decode(errors="ignore")
+    after = f"after {_tail(read.before)}" if before else "at its start"
+    letter = shown(text[len(before) : len(before) + 1])
+    said = f"byte {read.byte} of the text, in {letter}, is not allowed {after}"
+    of_text = None if read.certain and token is not None else _text_explained(reason, text.encode())
+    if of_text is not None:
+        said += ": whichever tokens wrote it, one of them would have been masked."
+        return said, of_text
+    if token is None:
+        return f"{said}: no token of this vocabulary goes on with it.", None
+    only = f": only the token {token} could stand there, and it would have been masked"
+    return f"{said}{only if read.certain else ''}.", _explained(reason, token, budget)
+
+
+def _explained(read: RunReading, token: int, budget: Budget | None) -> Explanation:
+    history = History(read.states, read.ids)
+    state, data = read.states[-1], read.data
+    return explain(read.machine, state, token, text=data, history=history, budget=budget)
+
+
+def _text_explained(read: RunReading, data: bytes) -> TextExplanation | None:
+    """The explanation of the text, if the constraint itself stops reading at this byte."""
+    if read.machine.constraint is None:
+        return None
+    try:
+        why = explain_text(read.machine.constraint, data)
+    except ExplorerError:
+        return None  # Its machine over bytes alone is too large.
+    return why if why.stage == "constraint" and why.byte_offset == read.byte else None
+
+
+def _taken_off(run: ServerRun, read: RunReading) -> Iterator[str]:
+    """A note where tokens are masked although the text that the server returned is allowed."""
+    data, text = read.run.data(read.machine.vocabulary), (run.text or "").encode()
+    if text not in (b"", data) and read.run.text is None and read_by(read.machine, text)[1]:
+        yield sentence_on("taken_off", run, returned=_tail(text), written=_tail(data))
+
+
+def _tail(data: bytes) -> str:
+    """The end of a text, in quotes; much white space is only counted."""
+    text = data.decode(errors="replace")
+    shorter = text.rstrip()
+    spaces = len(text) - len(shorter)
+    if spaces >= _TAIL:
+        return f"{_tail(shorter.encode())} and {counted(spaces, 'character')} of white space"
+    return repr(text) if len(text) <= _TAIL else f"…{text[-_TAIL:]!r}"
+
+
+def _stopped(run: ServerRun, ends: tuple[int, ...]) -> str:
+    """A clause on the stop string that ended the text or may have; empty without one."""
+    stops = [stop for stop in run.stops if stop not in ends]
+    if run.finish not in STOPPED or (not stops and run.finish in ENDED):
+        return ""
+    named = [
+        f"the stop {'string' if isinstance(stop, str) else 'id'} {shown(stop)}" for stop in stops
+    ]
+    if run.stop_named or not named:
+        return f"{', '.join(named[:1]) or 'a stop string'} ended it"
+    listed = ", ".join(named[:4]) + ", ..." * (len(named) > 4)
+    return f"the request has {listed}, which servers take off the text and which may have ended it"
 
 
 def _of_constraint(
@@ -322,32 +423,21 @@ def _of_constraint(
     requested: RequestedConstraint | None, engine: str | None,
 ) -> Iterator[str]:  # fmt: skip
     """Sentences on how the constraint was read, and on what decided besides it."""
-    vocabulary = read.machine.vocabulary
+    vocabulary, title = read.machine.vocabulary, TITLES[requested.engine if requested else ""]
     if requested is not None:
         yield from requested.notes
-        title, constraint = TITLES[requested.engine], read.machine.constraint
-        own = constraint is not None and isinstance(constraint.source, JsonSchema)
-        if requested.kind == "json" and own and title:
-            yield (
-                f"How {title} reads a keyword of this schema is not known here, so JSON Schema "
-                "itself was asked, which takes other spellings, and white space around the JSON."
-            )
-        elif title and not run.server and engine is None and (
-            requested.is_json or requested.kind in ("structural_tag", "tools")
-        ):  # fmt: skip
-            yield (
-                f"The log names no server; the schema was read as {title} reads it, the default "
-                "of vLLM, SGLang and TensorRT-LLM. --engine names another, or none."
-            )
+        constraint = read.machine.constraint
+        drawn = constraint is None or not isinstance(constraint.source, JsonSchema)
+        if title and requested.kind == "json" and not drawn:
+            yield sentence_on("not_drawn", run, title=title)
+        elif title and requested.has_schema and not run.server and engine is None:
+            yield sentence_on("no_server", run, title=title)
     for each in filter(None, (read, of_schema)):
         for warning in each.machine.report.warnings:
-            if "free_depth" not in warning or _depth(each.identified, vocabulary) > 7:
+            if "free_depth" not in warning or _depth(each.run, vocabulary) > 7:
                 yield warning
-    if read.judged.unspelled is not None:
-        yield (
-            f"No tokens of this vocabulary write byte {read.judged.unspelled} of the text, so it "
-            "was judged by its bytes alone. Is it the tokenizer of the model that wrote it?"
-        )
+    if read.unspelled is not None:
+        yield sentence_on("unspelled", run, byte=read.unspelled)
 
 
 def _differences(
@@ -358,41 +448,35 @@ def _differences(
     if of_schema is None or requested is None:
         return
     here, there = read.stop, of_schema.stop
-    if here == there and read.judged.complete == of_schema.judged.complete:
+    if here == there and read.complete == of_schema.complete:
         return
     title, whose = TITLES[requested.engine], "schema" if requested.is_json else "request"
     ahead = there is not None and (here is None or there < here)
     where, after = (of_schema, b"x") if ahead else (read, read.after[:1] or b"x")
     white = here is not None and not ahead and after in b" \t\r\n"
     remarks = remarks_of(read.machine.constraint, where.before, after, white=white)
-    said = " ".join(("", *remarks))
+    if of_schema.masked in of_schema.machine.vocabulary.special and ahead:
+        remarks = ["It reads the name of a control token as its text."]
+    what = "lets the text end here" if here is None and there is None else "allows this"
+    engine_takes = ahead or (here is None and not of_schema.complete)
+    said = f"Your {whose} {what}, and {title} does not"
+    if engine_takes:
+        said = f"{title} {what}, your {whose} does not"
     if ahead:
-        _, sentence, why = outcome_of(run, of_schema, None, budget)
-        judged, special = of_schema.judged, of_schema.machine.vocabulary.special
-        if judged.rest and judged.rest[0] in special:
-            said = " It reads the name of a control token as its text."
-        spot = f"token {len(judged.ids)}" if judged.byte is None else f"byte {judged.byte}"
-        yield (
-            f"{title} allows this, your {whose} does not, at {spot}.{said}\n"
-            f"{_in_words(why) if why else sentence}"
-        )
-    elif here is not None:
-        yield f"Your {whose} allows this, and {title} does not.{said}"
-    elif of_schema.judged.complete:
-        yield f"Your {whose} lets the text end here, and {title} does not.{said}"
-    else:
-        yield f"{title} lets the text end here, and your {whose} does not.{said}"
+        said += f", at {'token' if of_schema.byte is None else 'byte'} {there}"
+    lines = [" ".join((f"{said}.", *remarks))]
+    if ahead:
+        _, sentence, why = _outcome(run, of_schema, None, budget)
+        lines.append(_in_words(why) if why else sentence)
+    yield "\n".join(lines)
 
 
 def _settings(run: ServerRun, read: RunReading, budget: Budget | None) -> list[str]:
     """A sentence for each setting of a server that would accept the first masked token."""
     constraint, spaces = read.machine.constraint, read.after[:1] in (b" ", b"\t", b"\r", b"\n")
-    if constraint is None or parser_is_on(run) or (read.text is not None and not spaces):
+    if constraint is None or parser_is_on(run) or (read.run.text is not None and not spaces):
         return []
-    ids = read.identified.ids if read.text is None else read.judged.written
-    settings = settings_that_take(
-        constraint, ids, len(read.judged.ids), read.machine.vocabulary, run.server, budget
-    )
+    settings = settings_that_take(constraint, read, run.server, budget)
     return [f"The token would be taken {each}." for each in settings]
 
 

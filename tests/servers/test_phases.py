@@ -12,7 +12,7 @@ import explorer
 from explorer import Vocabulary, cli
 from explorer.errors import ExplorerError
 from explorer.servers import explain_line, runs_of, verdict_of
-from explorer.servers.lines import read_line
+from explorer.servers.scheduler import read_line
 
 PIECES = [
     *(bytes([byte]) for byte in range(256)), b"\n\n", b'{"', b'":', b'"}', b"<tool_call>", b"Hm",
