@@ -8,6 +8,7 @@ the lock. Only the latest edit of a cursor counts; a newer one, or a cancel, end
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -307,6 +308,31 @@ class Editing:
 
         return self._compiled(make)
 
+    def decode_on_pynini(self, drawn: Callable[[], TokenMachine | None]) -> Later:
+        """Step on the machine that pynini composed.
+
+        Args:
+            drawn: Composes it; ``None`` while the process is busy. Called outside the lock.
+
+        Returns:
+            The rest of the edit.
+        """
+        put, mine = self._changed(self.text()), self._newest
+
+        def work() -> Callable[[], None]:
+            deadline = time.monotonic() + self.budget.seconds
+            while (machine := drawn()) is None and time.monotonic() < deadline:
+                mine.check()
+                time.sleep(BUSY)
+            if machine is None or machine.report.method != "pynini":
+                raise ExplorerError(
+                    "pynini has not composed this machine.",
+                    remedy="The line above says why; the machine of the functions stays.",
+                )
+            return lambda: put(machine)
+
+        return Later(work)
+
     def _changed(self, written: tuple[str, str]) -> Put:
         """Put a machine in the place of the present one, if the model is still the same."""
         lm = self._cursor.session.lm
@@ -422,6 +448,10 @@ def written_constraint(constraint: Constraint | None) -> tuple[str, str]:
     # The session puts the end of the prompt before it; the pipeline bar shows the stages.
     source = unstaged(without_healing(constraint).source)
     return name_of(source), source.text
+
+
+BUSY: Final = 0.1
+"""The seconds between two questions to a process that composes something else."""
 
 
 __all__ = ["COMPILE", "Editing", "written_constraint"]

@@ -105,6 +105,10 @@ from widgets.looks import Looks
 from widgets.other_engines import OtherEngines
 from widgets.toy import ToyModel
 
+MOST_WAITED_FOR: Final = 20_000
+"""The most ids of a vocabulary for whose composition by pynini a first drawing waits. With more the
+same machine is drawn at once, and pynini composes it afterwards."""
+
 MOST_INNER: Final = 64
 """The most drawings of the detokenizing FST that are kept."""
 
@@ -118,6 +122,7 @@ class EditorPart(TypedDict):
     pattern: str
     behind: str
     pipeline: Packet
+    method: str
 
 
 class PageData:
@@ -161,6 +166,7 @@ class PageData:
             "pattern": written_pattern(self.machine),
             "behind": schema_behind(self.machine),
             "pipeline": pipeline_packet(self._source, self.vocabulary),
+            "method": "" if self.free else self.machine.report.method,
         }
 
     def _report(self) -> str:
@@ -237,7 +243,7 @@ class PageData:
         """
         if self.free:
             return {**self.machine_name}
-        if self.whole:
+        if self.whole and len(self.vocabulary) <= MOST_WAITED_FOR:
             self.composed(worker, budget)
         with self._lock:
             if self._machine is None:

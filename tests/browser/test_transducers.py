@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tests.browser.acting import FOR, TOY, allowed, opened, press, quiet, rest
+from tests.browser.acting import FOR, STEP, TOY, allowed, at, opened, press, quiet, rest
 from tests.browser.conftest import LIGHT, Lab, Notebook
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator
 
 
 def test_an_arc_is_changed_and_who_composed_is_told(
@@ -18,7 +22,7 @@ def test_an_arc_is_changed_and_who_composed_is_told(
     assert notebook.run_all()
     root = notebook.explorer()
     usual = allowed(root)
-    line = root.locator(".lmx-composed")
+    line = root.locator(".lmx-composed span")
     said = re.compile(
         r"^composed by pynini, [0-9.]+ ms; by functions, [0-9.]+ ms; the same machine$"
     )
@@ -26,7 +30,7 @@ def test_an_arc_is_changed_and_who_composed_is_told(
     transducer = root.locator('[data-machine="detokenizing_fst"]')
     press(opened(transducer), "Detokenizing FST: edit an arc")
     form = transducer.locator(".lmx-arcs")
-    form.get_by_label("token whose arc is edited").fill(str(FOR))
+    form.get_by_label("token whose arc is edited").fill(f"#{FOR}")
     form.get_by_label("token whose arc is edited").press("Enter")
     form.get_by_text(f"id {FOR}").wait_for()
     writes = form.get_by_label("what the token writes")
@@ -51,3 +55,25 @@ def test_an_arc_is_changed_and_who_composed_is_told(
     assert allowed(root) == usual
     assert writes.input_value() == "for"
     quiet(notebook)
+
+
+def test_a_session_steps_on_the_machine_that_pynini_composed(toy: Locator) -> None:
+    toy.locator(".lmx-composed span", has_text="composed by pynini").wait_for(state="attached")
+    before = allowed(toy)
+    press(toy, STEP)
+    at(toy, 1)
+    toy.locator(".lmx-menu > summary", has_text=re.compile("^i$")).click()
+    switch = toy.get_by_label("decode on pynini's machine")
+    report = toy.locator(".report")
+    functions = report.inner_text()
+    switch.check()
+    toy.page.wait_for_function(
+        "([el, old]) => el.textContent !== old", arg=[report.element_handle(), functions]
+    )
+    rest(toy)
+    assert switch.is_checked()
+    toy.page.keyboard.press("Escape")
+    at(toy, 1)  # The tokens stay, and the masks are the same.
+    press(toy, "to the start (Home)")
+    at(toy, 0)
+    assert allowed(toy) == before

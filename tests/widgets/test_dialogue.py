@@ -128,7 +128,7 @@ MOVES: dict[str, dict[str, object]] = {
 }  # fmt: skip
 OF_NO_PLACE = {
     "reset", "edit", "sampler", "switch_stage", "add_stage", "choose_model", "scheme",
-    "rewrite", "relax",
+    "rewrite", "relax", "decode_on",
 }  # fmt: skip
 """They mean the same wherever the cursor stands."""
 
@@ -402,12 +402,30 @@ def test_without_pynini_the_line_says_so() -> None:
     )
 
 
-def test_what_is_larger_than_a_page_of_pynini_is_drawn_as_it_is(worker: CompileWorker) -> None:
+def test_a_vocabulary_of_any_size_is_composed_by_pynini(worker: CompileWorker) -> None:
+    assert pynini.Fst
     many = Vocabulary.from_bytes([b"%d" % k for k in range(20_001)], eos_ids=[20_001])
-    machine = explorer.compile(explorer.regex("[0-9]+"), many)
-    made = drawn_machine(machine, worker, BUDGET)
-    assert made.machine is machine
-    assert re.fullmatch(r"composed by functions, [0-9.]+ ms", made.line or "")
+    session = explorer.Session.from_ids(many, explorer.regex("[0-9]+"), [])
+    page = PageData(session)
+    page.machines(worker, BUDGET)
+    assert page.drawn is session.machine  # The first drawing does not wait for it.
+    assert SAID.fullmatch(page.composed(worker, BUDGET) or "")
+    assert page.drawn.report.method == "pynini"
+
+
+def test_a_session_steps_on_the_machine_that_pynini_composed() -> None:
+    assert pynini.Fst
+    page = Page(Explorer())
+    page.ask("step")
+    page.ask("ready")
+    assert page.made.editor["method"] == "functions"
+    assert page.ask("decode_on", pynini=True)["ok"]
+    assert page.made.editor["method"] == page.made.session.machine.report.method == "pynini"
+    assert page.made.session.text == "foo"  # The tokens stay.
+    assert page.ask("step")["ok"]
+    assert page.ask("decode_on", pynini=False)["ok"]
+    assert page.made.editor["method"] == "functions"
+    page.made.close()
 
 
 def test_a_constraint_does_not_wait_for_a_composition() -> None:

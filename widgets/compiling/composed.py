@@ -6,8 +6,8 @@ are pynini's, after both machines were compared state by state and token by toke
 classes are renumbered to those of the machine that decodes, because the page's masks use these
 numbers.
 
-The page never waits long for it. A machine that is small enough to be drawn whole takes
-milliseconds. Larger ones are composed when the page has come to rest, and an edit ends that.
+The page never waits long for it: over byte classes a date takes milliseconds also with 131,072 ids,
+and no composition gets more than `SECONDS`. An edit ends it.
 """
 
 from __future__ import annotations
@@ -25,9 +25,6 @@ from explorer.tokens.machine import TokenMachine, TokenTable, table_of
 from explorer.tokens.token_dfa import TokenDFA, same_machine
 from explorer.tokens.words import DEAD
 from widgets.compiling.worker import CompileWorker
-
-MOST_FOR_PYNINI: Final = 20_000
-"""The most ids of a vocabulary over which pynini composes the machine that is drawn."""
 
 MOST_FOR_ALGORITHM_3: Final = 32
 """The most ids of a vocabulary over which pynini composes a grammar that recurses."""
@@ -69,7 +66,7 @@ def drawn_machine(machine: TokenMachine, worker: CompileWorker | None, budget: B
         return Composed(machine, f"not composed as a whole: {why}{_by_algorithm_three(machine)}")
     spent = sum(report.milliseconds.get(name, 0.0) for name in ("composition", "trimming"))
     ours = f"composed by functions, {spent:.1f} ms" if spent else "not composed as a whole"
-    if report.method.startswith("lazy") or len(machine.vocabulary) > MOST_FOR_PYNINI:
+    if report.method.startswith("lazy"):
         return Composed(machine, f"{ours}{behind}")
     try:
         limited = replace(budget, seconds=min(budget.seconds, SECONDS))

@@ -365,6 +365,19 @@ def on_add_stage(place: ShownPlace, stage: str) -> Reply:
     return place.editing.add_stage(stage)
 
 
+@answers(at_place=False, moves=True, quiet=True, later=True)
+def on_decode_on(place: ShownPlace, pynini: bool) -> Later:
+    """Step on the machine that pynini composed, or again on that of the functions."""
+    page, editing, constraint = place.page, place.editing, _machine(place).constraint
+    if not pynini and constraint is not None:
+        return editing.ask(lambda: constraint)
+
+    def drawn() -> TokenMachine | None:
+        return None if page.composed(editing.worker, editing.budget) is None else page.drawn
+
+    return editing.decode_on_pynini(drawn)
+
+
 @answers(at_place=False)
 def on_cancel(place: ShownPlace) -> None:
     """Cancel the running compilation."""

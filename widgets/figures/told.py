@@ -147,6 +147,7 @@ class Editor(TypedDict):
     pattern: str
     behind: str
     pipeline: dict[str, object]
+    method: str
 
 
 class SamplerState(TypedDict):

@@ -5,7 +5,7 @@
 function arcEditor(ui, title) {
   let token = null;
   const said = h("span.dim", { role: "status" });
-  const which = h("input", { type: "search", placeholder: "token", "aria-label": "token whose arc is edited", title: "its text, its id, or its bytes as 0x66", onchange: () => look() });
+  const which = h("input", { type: "search", placeholder: "token", "aria-label": "token whose arc is edited", title: "its text, its id as #2024, or its bytes as 0x66", onchange: () => look() });
   const writes = h("input", { type: "text", placeholder: "writes", "aria-label": "what the token writes", onkeydown: (event) => event.key === "Enter" && send({ writes: writes.value }) });
   const send = async (change) => {
     if (token === null) return;
