@@ -14,11 +14,9 @@ Cost: a step sends a few kilobytes.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import threading
-import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -526,11 +524,6 @@ class PageData:
 def _unconstrained() -> Packet:
     said = "There is no constraint, so every token is allowed."
     return {"allowed": True, "message": said, "sentence": said}
-
-
-def packed(members: NDArray[np.uint8]) -> str:
-    """A byte per id as base64 of zlib."""
-    return base64.b64encode(zlib.compress(members.tobytes(), 6)).decode("ascii")
 
 
 def no_op() -> None:

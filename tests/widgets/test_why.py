@@ -17,7 +17,7 @@ from tests.widgets.page import Page
 from widgets.cursor import Cursor
 from widgets.dialogue.handlers import TABLE
 from widgets.dialogue.messages import AtPlace
-from widgets.shown_place import packed
+from widgets.figures.packets import packed
 from widgets.toy import EOS, PATTERN, TOKENS, ToyModel, toy_constraint
 from widgets.views.explorer import Explorer
 

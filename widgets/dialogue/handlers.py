@@ -24,11 +24,11 @@ from widgets.dialogue.later import Later, Packet
 from widgets.dialogue.messages import RELOAD, TABLE, Form, Reply, answers
 from widgets.figures.machines.arcs import arcs_of
 from widgets.figures.machines.drawn import draw_whole
-from widgets.figures.packets import compress
+from widgets.figures.packets import compress, packed
 from widgets.figures.panels.mask import engines_packet
 from widgets.figures.panels.reasons import more_packet, widening_packet
 from widgets.figures.panels.tokens import ids_to_write, listed_packet, search_packet, token_rows
-from widgets.shown_place import PageData, ShownPlace, packed
+from widgets.shown_place import PageData, ShownPlace
 
 MOST_AT_ONCE: Final = 256
 """The most tokens that one message may ask for."""

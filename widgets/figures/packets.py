@@ -24,6 +24,7 @@ from collections.abc import Mapping
 from typing import Final, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from explorer.alphabet import split_tail
 from explorer.analysis.places.spans import SourceMachines, source_machines
@@ -199,6 +200,11 @@ def compress(value: object) -> str:
     """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return base64.b64encode(zlib.compress(text.encode("utf-8", "surrogatepass"), 9)).decode("ascii")
+
+
+def packed(members: NDArray[np.uint8]) -> str:
+    """A byte per id as base64 of zlib."""
+    return base64.b64encode(zlib.compress(members.tobytes(), 6)).decode("ascii")
 
 
 def decompress(packed: str) -> object:
