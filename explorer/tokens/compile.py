@@ -21,6 +21,7 @@ import numpy as np
 
 from explorer.alphabet import in_quotes, shown_letters
 from explorer.arguments import flag, plain, shown, wrong
+from explorer.automata.discovered.discover import on_stack
 from explorer.automata.machine import NO_ARC, ByteMachine, Dfa
 from explorer.automata.words import shortest_word
 from explorer.budget import Budget, Meter
@@ -43,6 +44,7 @@ from explorer.tokens.lost import find_lost, find_lost_lazily
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.report import Report
 from explorer.tokens.token_dfa import TokenDFA, class_words, packed_bytes
+from explorer.tokens.walks.finishing import finishing_of
 from explorer.tokens.walks.rows import compose_rows
 from explorer.tokens.walks.spelling import longest_spelled
 from explorer.tokens.walks.trie import trie_of
@@ -304,11 +306,20 @@ def compile_texts(
             lap("given_up")
     machine: ByteMachine = constraint.discover(meter) if closed is None else closed
     _check_has_words(constraint, machine)
+    if closed is None and not finishing_of(machine, trie_of(vocabulary, machine)).all_finish:
+        machine = _on_stack(constraint, meter) or machine
     if closed is None:
         lap("character_fsa")
         trie_of(vocabulary, machine)
         lap("vocabulary_trie")
     return _lazily(constraint, vocabulary, machine, meter, stages, reason)
+
+
+def _on_stack(constraint: Constraint, meter: Meter) -> ByteMachine | None:
+    """The machine with a stack of values that nest without end, whose ends need no search."""
+    with suppress(BudgetExceeded):
+        return on_stack(constraint.source.tree, meter.budget, meter)
+    return None
 
 
 def _for_a_table(meter: Meter, method: Method) -> Meter:

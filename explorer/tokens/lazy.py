@@ -24,14 +24,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from threading import RLock
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar, cast
 
 import numpy as np
 
 from explorer.arguments import whole_number
+from explorer.automata.discovered.discover import on_stack
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, NotATable
@@ -267,6 +269,9 @@ class Free(NumberedPlaces[int]):
 SHOWN: Final = Budget(states=20_000, arcs=2_000_000, bytes=200_000_000, seconds=2.0)
 """Limits of the closed form that is shown for a machine whose states are discovered."""
 
+ON_STACK: Final = Budget(states=100_000, seconds=2.0)
+"""Limits of the machine with a stack that is made to learn how far the end is."""
+
 TABLE_ONLY: Final = frozenset(
     {
         "table", "token_class", "char_state", "accepting", "distance", "stuck", "num_classes",
@@ -277,6 +282,10 @@ TABLE_ONLY: Final = frozenset(
 """The names of `explorer.TokenDFA` that a machine without a table does not have."""
 
 _SIZES: Final = ("states", "arcs", "bytes", "seconds")
+
+
+def _at_most(budget: Budget, most: Budget) -> Budget:
+    return Budget(**{name: min(getattr(budget, name), getattr(most, name)) for name in _SIZES})
 
 
 def _set_further(trie: Trie, words: UInt32) -> None:
@@ -336,6 +345,7 @@ class LazyMachine(NumberedPlaces[int]):
         self._words = walked(self._trie, plain=not self._over_tokens)
         self._came_by = list(came_by)
         self._within: Kept[tuple[int, int], UInt32] = Kept()
+        self._states_on_stack = [0]
         self._distances_after: Kept[int, dict[int, int]] = Kept()
         # The small closed form that a person is shown; see `byte_machine`.
         self._shown: ByteMachine | None = None
@@ -368,9 +378,8 @@ class LazyMachine(NumberedPlaces[int]):
         walked = self._walked
         if walked.closed is not None:
             return walked
-        sizes = {name: min(getattr(self._budget, name), getattr(SHOWN, name)) for name in _SIZES}
         try:
-            shown = self._constraint.for_tokens(Meter(Budget(**sizes)))
+            shown = self._constraint.for_tokens(Meter(_at_most(self._budget, SHOWN)))
         except BudgetExceeded:
             return walked
         self._shown_states = [shown.start]
@@ -436,12 +445,38 @@ class LazyMachine(NumberedPlaces[int]):
         state = checked_state(state, len(self._places))
         if state < 0:
             return SENTINEL_DISTANCE[state]
+        if self._on_stack is not None:
+            return self._on_stack.distance_to_end(self._state_on_stack(state))
         return self._finishing.distance(self._places[state], Meter(self._budget))
+
+    @cached_property
+    def _on_stack(self) -> LazyMachine | None:
+        """A machine of the same texts that has a stack, and so knows how far the end is; ``None``
+        where this one has a stack, nests to a limit, or is too large."""
+        if self._walked.closed is not None or self._walked.stacks is not None:
+            return None
+        with suppress(BudgetExceeded):
+            limits = Meter(_at_most(self._budget, ON_STACK))
+            machine = on_stack(self._constraint.source.tree, self._budget, limits)
+            if machine is not None:
+                given = self._constraint, self._vocabulary, machine, self._report, self._budget
+                return LazyMachine(*given)
+        return None
+
+    def _state_on_stack(self, state: int) -> int:
+        """The state of `_on_stack` after the same tokens."""
+        with self._lock:
+            known = self._states_on_stack
+            for before, token in self._came_by[len(known) - 1 : state]:
+                known.append(cast("LazyMachine", self._on_stack).step(known[before], token) or 0)
+            return known[state]
 
     @property
     def knows_distances(self) -> bool:
         """Whether `distance_to_end` is known in every state, so that a token budget can be planned:
-        for a grammar that is not too large."""
+        for a grammar, or values that nest without end, if not too large."""
+        if self._on_stack is not None:
+            return self._on_stack.knows_distances
         return self._finishing.knows_distances(self._walked.start, Meter(self._budget))
 
     def mask_within(self, state: int, remaining: int) -> UInt32:
@@ -463,6 +498,9 @@ class LazyMachine(NumberedPlaces[int]):
         whole = self.mask(state)
         if state < 0:
             return whole
+        if self._on_stack is not None:
+            words = self._on_stack.mask_within(self._state_on_stack(state), remaining)
+            return whole if np.array_equal(words, whole) else words
         with self._lock:
             place, meter = self._places[state], Meter(self._budget)
             needed = self._needed_after(state, place, meter)

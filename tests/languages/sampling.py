@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from explorer.automata.machine import Dfa
+from explorer.automata.machine import ByteMachine
 from explorer.automata.words import shortest_word
 
 
-def sampled(dfa: Dfa, count: int, seed: int = 0, longest: int = 80) -> Iterator[str]:
+def sampled(dfa: ByteMachine, count: int, seed: int = 0, longest: int = 80) -> Iterator[str]:
     """Words of a machine, each by a random walk over bytes that is then led to an end.
 
     Args:

@@ -143,6 +143,23 @@ def discover(node: Node, budget: Budget, meter: Meter | None = None) -> ByteMach
     return _over_net(net, budget, parts)
 
 
+def on_stack(node: Node, budget: Budget, meter: Meter) -> ByteMachine | None:
+    """The machine with a stack of a tree in which some part nests without end, though `discover`
+    needs no stack for it; ``None`` for any other tree.
+
+    Args:
+        budget, meter: As for `discover`.
+
+    Raises:
+        BudgetExceeded: A limit was reached, or there is no such machine.
+    """
+    if not any(isinstance(each, Deferred) and each.rules and each.rules() for each in walk(node)):
+        return None
+    from explorer.automata.stacks.of_grammar import of_grammar
+
+    return of_grammar(node, budget, meter)
+
+
 def _remembered(node: Node) -> Remembered | None:
     """A part that has to be remembered, outside of combinations."""
     waiting = [node]

@@ -255,6 +255,13 @@ class ProgramLayout:
                 self.calls.rows.append((source, self.call(node), target))
                 if self.with_origin:
                     self.call_origins.rows.append((self.origin_of(node),))
+            case Deferred() if (
+                self.call is not None
+                and self.late is None
+                and node.rules
+                and (rules := node.rules())
+            ):
+                self.rare(rules, source, target)
             case Call():
                 raise ExplorerError(
                     "A call of a rule stands outside its grammar.", remedy=REPORT_IT

@@ -185,6 +185,7 @@ class Deferred(Struct, frozen=True):
         written: Gives the tree that it was written as, where the places are those of that tree.
         is_late: Whether it may wait until a text comes to it.
         calls: Whether the outline calls rules; the node then has no other form.
+        rules: Gives the same language as rules, if its values nest without end; else ``None``.
     """
 
     start: int
@@ -195,6 +196,7 @@ class Deferred(Struct, frozen=True):
     written: Callable[[], Node] | None = None
     is_late: bool = False
     calls: bool = False
+    rules: Callable[[], Rules | None] | None = None
 
 
 class Call(Struct, frozen=True):

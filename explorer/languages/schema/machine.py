@@ -68,11 +68,11 @@ MOST_READ: Final = 1_000
 
 def holds_free(
     schema: Schema, options: SchemaOptions = USUAL, remotes: Mapping[str, Schema] | None = None
-) -> bool:
+) -> bool | None:
     """Whether a text of a schema may hold an array or object of which the schema says nothing.
 
     Returns:
-        True too if that is not clear after `MOST_READ` items and members.
+        ``None`` if that is not clear after `MOST_READ` items and members.
 
     Example:
         >>> pair = {"type": "array", "prefixItems": [{"type": "null"}, {"type": "null"}]}
@@ -83,10 +83,10 @@ def holds_free(
     try:
         return not_too_deep(lambda: _holds_free(sets, *sets.root(schema, remotes)))
     except (UnsupportedSchema, BudgetExceeded):
-        return True
+        return None
 
 
-def _holds_free(sets: ValueSets, root: Wanted, around: Site) -> bool:
+def _holds_free(sets: ValueSets, root: Wanted, around: Site) -> bool | None:
     values, read = {root.key: (root, around)}, 0
     for wanted, site in (waiting := [*values.values()]):  # The list grows while it is read.
         for kind in ("array", "object"):
@@ -99,7 +99,7 @@ def _holds_free(sets: ValueSets, root: Wanted, around: Site) -> bool:
                     for arc in machine.arcs(place):
                         read += 1
                         if read > MOST_READ:
-                            return True
+                            return None
                         ends = sets.can_finish(machine, arc.target, None)
                         if not ends or not sets.is_possible(arc.wanted, arc.site):
                             continue

@@ -99,7 +99,8 @@ class SchemaOptions:
         formats: Whether ``format`` constrains.
         max_depth: How often a reference of a recursive schema is followed again inside the first
             one: references are followed ``max_depth + 1`` deep. ``None`` for `USUAL_DEPTH`.
-        free_depth: How deep arrays and objects nest in a value that nothing describes.
+        free_depth: How deep arrays and objects nest in a value that nothing describes; ``None``
+            for no limit.
         recursion: ``"unroll"`` to ``max_depth``, ``"stack"`` without end, or ``"auto"``: unrolled
             where ``max_depth`` is given, else on a stack where references lead back.
         escapes: Where a character may be written as an escape, ``"free"`` or ``"any"``.
@@ -120,7 +121,7 @@ class SchemaOptions:
     strict: bool = True
     formats: bool = True
     max_depth: int | None = None
-    free_depth: int = 3
+    free_depth: int | None = None
     recursion: Recursion = "auto"
     escapes: EscapesOf = "free"
     whitespace_pattern: str | None = None
@@ -147,7 +148,8 @@ class SchemaOptions:
             whole_number("max_depth", self.max_depth, 0, 50)
             if self.recursion == "auto":
                 object.__setattr__(self, "recursion", "unroll")
-        whole_number("free_depth", self.free_depth, 0, 8)
+        if self.free_depth is not None:
+            whole_number("free_depth", self.free_depth, 0, 8)
 
     def _check_pattern(self, pattern: object) -> None:
         if self.whitespace != "compact":

@@ -72,7 +72,7 @@ from explorer.languages.schema.reading.text import (
 from explorer.languages.schema.text.strings import EscapesOf, Whitespace
 from explorer.languages.schema.values.places import Wanted
 from explorer.languages.schema.values.sets import OnceMode, ValueSets
-from explorer.languages.schema.values.spelled import JsonTexts
+from explorer.languages.schema.values.spelled import JsonTexts, endless
 from explorer.languages.sources.registry import kind_of, register
 from explorer.languages.types.schema import is_type, type_name
 
@@ -97,8 +97,6 @@ _ESCAPES: Final = {
     "free": 'Escapes are taken from where on any text may follow (escapes="free").',
     "any": 'Escapes are taken everywhere (escapes="any").',
 }
-
-_ENDLESS: Final = '; recursion="stack" sets no limit'
 
 _REFERENCE: Final = re.compile(r'"\$(?:ref|dynamicRef|recursiveRef)"')
 """A reference; a schema without one is not recursive."""
@@ -168,13 +166,31 @@ class JsonSchema(Source):
             build, outline = self.build, self.outline
             if once != "refused":
                 build, outline = partial(self.build, once=once), partial(self.outline, once=once)
-            return Deferred(0, len(self.schema), build, self.locate, outline)
+            rules = partial(self._endless_rules, once)
+            return Deferred(0, len(self.schema), build, self.locate, outline, rules=rules)
         if once != "refused":
-            rules = SchemaRules(self.parsed, self._noting, self.options, self.remote_schemas, once)
-        else:
-            rules = self._rules
-            object.__delattr__(self, "_rules")  # Each machine is built under its own budget.
+            return self._as_rules(once)
+        rules = self._rules
+        object.__delattr__(self, "_rules")  # Each machine is built under its own budget.
         return Rules(0, len(self.schema), WHOLE, rules, finite_form, locate=self.locate)
+
+    def _as_rules(self, once: OnceMode) -> Rules:
+        """The schema as rules, under any budget."""
+        rules = SchemaRules(self.parsed, self._noting, self.options, self.remote_schemas, once)
+        return Rules(0, len(self.schema), WHOLE, rules, finite_form, locate=self.locate)
+
+    def _endless_rules(self, once: OnceMode) -> Rules | None:
+        """The rules of a schema that is not on a stack, if only free values nest without end."""
+        options = self.options
+        if options.free_depth is not None or options.whitespace == "pretty":
+            return None
+        if self._best_recursion or self._leaves_free is False:
+            return None
+        return self._made_rules.setdefault(once, self._as_rules(once))
+
+    @cached_property
+    def _made_rules(self) -> dict[OnceMode, Rules]:
+        return {}
 
     @property
     def may_remember(self) -> bool:
@@ -233,6 +249,8 @@ class JsonSchema(Source):
             UnsupportedSchema: A keyword cannot be followed exactly, or is not well formed.
             BudgetExceeded: A limit was reached.
         """
+        if self.options.free_depth is None and self._leaves_free:
+            raise endless()
         closed = ClosedSchema(self.options, meter, once)
         return self._noting(closed.sets, lambda: closed.whole(self.parsed, self.remote_schemas))
 
@@ -341,8 +359,8 @@ class JsonSchema(Source):
         )
 
     @cached_property
-    def _leaves_free(self) -> bool:
-        """Whether a text may hold values that the schema does not describe."""
+    def _leaves_free(self) -> bool | None:
+        """Whether a text may hold values that the schema does not describe; ``None``: unclear."""
         return leaves_free(self.parsed) and holds_free(
             self.parsed, self.options, self.remote_schemas
         )
@@ -353,11 +371,10 @@ class JsonSchema(Source):
             return ()
         free, deep = self.options.free_depth, self.options.depth.recursion + 1
         said: list[str] = []
-        if self._leaves_free:
-            endless = "" if self.options.whitespace == "pretty" else _ENDLESS
+        if free is not None and self._leaves_free is not False:
             said.append(
                 f"Values that the schema does not describe nest at most {free} deep "
-                f"(free_depth={free}{endless})."
+                f"(free_depth={free}; without it there is no limit)."
             )
         if self._best_recursion:
             said.append(
@@ -384,8 +401,9 @@ class JsonSchema(Source):
         from explorer.languages.schema.diagnosis.conflicts import conflict, endless_reference
 
         meter = Meter(LIMITS_OF_CONFLICTS)
+        deep = self.options.free_depth
         options = replace(
-            self.options, strict=False, free_depth=min(self.options.free_depth, 1),
+            self.options, strict=False, free_depth=1 if deep is None else min(deep, 1),
             whitespace="compact", property_order="schema", escapes="free",
         )  # fmt: skip
 
@@ -521,7 +539,7 @@ def json_schema(
     strict: bool = True,
     formats: bool = True,
     max_depth: int | None = None,
-    free_depth: int = 3,
+    free_depth: int | None = None,
     recursion: Recursion = "auto",
     folder: str | PathLike[str] | None = None,
     escapes: EscapesOf = "free",
@@ -579,8 +597,9 @@ def json_schema(
         max_depth: How often a reference of a recursive schema is followed again inside the first
             one: references are followed ``max_depth + 1`` deep. If given, the schema is unrolled;
             without it, an unrolled schema has 5.
-        free_depth: How deep arrays and objects nest in a value that the schema does not describe.
-            On a stack they nest without limit.
+        free_depth: How deep arrays and objects nest in a value that the schema does not describe, 0
+            to 8. Without it they nest to any depth, so there is no table of all states
+            (``lazy=False``), which a depth allows. On a stack they nest without limit.
         recursion: ``"unroll"`` builds a finite machine to ``max_depth``; ``"stack"`` a machine
             with a stack (a push-down automaton), without a limit; ``"auto"`` takes a stack where
             references lead back and ``max_depth`` is not given. ``report.decisions`` of the

@@ -124,7 +124,7 @@ def machine_for(schema: Any, way: str) -> ByteMachine:
     Raises:
         ExplorerError: It cannot be made.
     """
-    options: Options = {"free_depth": DEEPEST + 1, "max_depth": DEEPEST + 1, **WAYS[way]}
+    options: Options = {"max_depth": DEEPEST + 1, **WAYS[way]}
     return explorer.json_schema(schema, **options).discover(Meter(LIMITS))
 
 

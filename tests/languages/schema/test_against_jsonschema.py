@@ -50,7 +50,7 @@ def machine_of(name: str, order: Any) -> Dfa:
     machine, _ = compile_schema(
         SCHEMAS[name],
         Meter(),
-        SchemaOptions(property_order=order, whitespace="flexible", max_depth=4),
+        SchemaOptions(property_order=order, whitespace="flexible", max_depth=4, free_depth=4),
     )
     return machine
 
@@ -104,7 +104,7 @@ def test_what_is_written_is_valid(name: str, whitespace: Any) -> None:
 def test_an_older_draft_is_read_as_one(
     schema: Any, validator_class: Any, instances: list[Any]
 ) -> None:
-    machine, _ = compile_schema(schema, Meter(), SchemaOptions("flexible", "any"))
+    machine, _ = compile_schema(schema, Meter(), SchemaOptions("flexible", "any", free_depth=3))
     for instance in instances:
         expected = validator_class(schema).is_valid(instance)
         assert machine.accepts(json.dumps(instance).encode()) == expected, instance
@@ -122,7 +122,7 @@ def test_what_depends_on_a_member_evaluates_no_item(then: Any, referred: bool) -
         "$defs": {"d": {"items": True}, "whole": depending}, "unevaluatedItems": False,
         **({"$ref": "#/$defs/whole"} if referred else depending),
     }  # fmt: skip
-    machine, _ = compile_schema(schema, Meter(), SchemaOptions("flexible", "any"))
+    machine, _ = compile_schema(schema, Meter(), SchemaOptions("flexible", "any", free_depth=3))
     for instance in ([1], [1, 2], [], {"c": [1]}, {"c": 2}, {"d": [1]}, 1):
         expected = Draft202012Validator(schema).is_valid(instance)
         assert machine.accepts(json.dumps(instance).encode()) == expected, instance
@@ -137,5 +137,5 @@ def test_escapes_of_free_strings_are_values_alike() -> None:
 
 
 def test_a_difference_would_be_found() -> None:
-    weaker, _ = compile_schema({"type": "object"}, Meter(), SchemaOptions("flexible"))
+    weaker, _ = compile_schema({"type": "object"}, Meter(), SchemaOptions("flexible", free_depth=1))
     assert weaker.accepts(b'{"b": 1}') != validator("closed object").is_valid({"b": 1})

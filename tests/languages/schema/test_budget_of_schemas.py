@@ -89,9 +89,9 @@ def calls_between_looks(build: Callable[[], object], looks: int) -> tuple[int, i
 def test_the_clock_is_looked_at_after_little_work(shape: str) -> None:
     """At most a linear pass over the subschemas, of which there are a few before the first look."""
     n = 300
-    unrolled = json_schema(SHAPES[shape](5), recursion="unroll")
+    unrolled = json_schema(SHAPES[shape](5), recursion="unroll", free_depth=3)
     unrolled.within(Budget(seconds=1_000))  # What is made once is there.
-    constraint = json_schema(SHAPES[shape](n), recursion="unroll")
+    constraint = json_schema(SHAPES[shape](n), recursion="unroll", free_depth=3)
     most, _ = calls_between_looks(lambda: constraint.within(Budget(seconds=1_000)), 2_000)
     assert most < MOST_CALLS * n
 
@@ -100,9 +100,11 @@ def test_the_clock_is_looked_at_after_little_work(shape: str) -> None:
 def test_a_circle_of_references_is_walked_once(shape: str) -> None:
     """Twice the length is at most about twice the work; it was four times."""
     limits = Budget(seconds=1_000)
-    json_schema(SHAPES[shape](10)).within(limits)
+    json_schema(SHAPES[shape](10), free_depth=3).within(limits)
     several = [
-        calls_between_looks(lambda n=n: json_schema(SHAPES[shape](n)).within(limits), 10**6)
+        calls_between_looks(
+            lambda n=n: json_schema(SHAPES[shape](n), free_depth=3).within(limits), 10**6
+        )
         for n in (100, 200)
     ]
     assert several[1][1] < 2.6 * several[0][1]
@@ -110,7 +112,7 @@ def test_a_circle_of_references_is_walked_once(shape: str) -> None:
 
 def test_a_time_that_is_over_ends_a_long_circle() -> None:
     """Within the first pass over it, whatever would come after."""
-    constraint = json_schema(SHAPES["members"](1_000))
+    constraint = json_schema(SHAPES["members"](1_000), free_depth=3)
     with pytest.raises(BudgetExceeded):
         constraint.within(Budget(seconds=1e-9))
 

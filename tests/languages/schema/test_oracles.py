@@ -44,7 +44,11 @@ def validators(name: str) -> list[Any]:
 @cache
 def machine_of(name: str, order: Any = "any") -> Dfa:
     return explorer.json_schema(
-        SCHEMAS[name], whitespace="flexible", property_order=order, max_depth=4
+        SCHEMAS[name],
+        whitespace="flexible",
+        property_order=order,
+        max_depth=4,
+        free_depth=4,
     ).dfa
 
 

@@ -124,7 +124,7 @@ def test_a_session_fills_a_template_in() -> None:
 
 
 def repeated_sampling(constraint: Constraint, count: int) -> None:
-    for text in sampled(constraint.dfa, count):
+    for text in sampled(constraint.machine, count):
         constraint.parse(text)
 
 

@@ -251,7 +251,7 @@ class Deciding:
             raise BudgetExceeded("seconds", limit=MOST_SECONDS, reached=spent, stage=stage)
         if self._on_stack and (deepest := 2 * (_depth(text) // 2 + 1)) <= DEEPEST:
             # A stack is made at once, but this is discovered as far as the text goes.
-            limits = tuple(zip(_LIMITS, (deepest, deepest, "unroll"), strict=True))
+            limits = tuple(zip(_LIMITS, (None, deepest, "unroll"), strict=True))
             lifted = lifted.also(Lifted(options=limits))
         if lifted not in self._machines:
             self._machines[lifted] = self._made(lifted)
@@ -375,7 +375,7 @@ class Deciding:
             BudgetExceeded: The time is up.
         """
         if spot_of(asked.text).outline in (b"[", b"{"):  # What is open here may be too deep.
-            for lifted in self._depths(asked):
+            for lifted in self._depths():
                 if self.passes(lifted, asked):
                     return [lifted]
         for name in ("whitespace", "escapes"):
@@ -393,7 +393,7 @@ class Deciding:
         if order := self._order(asked):
             return order
         if _opens(asked):
-            for lifted in self._depths(asked):
+            for lifted in self._depths():
                 if self.passes(lifted, asked):
                     return [lifted]
         few = self._together(self._more([(alone, []) for alone, _ in levels]), asked)
@@ -456,11 +456,11 @@ class Deciding:
                 begun, around = token[1:].removesuffix('"'), steps_to(stack[:-1])
         return "\\" in begun or any(name.startswith(begun) for name in self.place(around).names)
 
-    def _depths(self, asked: Question) -> Iterator[Lifted]:
-        """The limits of depth, each as high as is needed, and none at all."""
+    def _depths(self) -> Iterator[Lifted]:
+        """The limits of depth, each lifted, and none at all."""
         if not self._on_stack:
-            deep = max(self._options.free_depth + 1, min(_depth(asked.longer), DEEPEST))
-            yield Lifted(options=(("free_depth", deep),))
+            if self._options.free_depth is not None:
+                yield Lifted(options=(("free_depth", None),))
             yield Lifted(options=(("max_depth", self._options.depth.recursion + 1),))
             yield Lifted(options=(("recursion", "stack"),))
 
@@ -494,7 +494,7 @@ class Deciding:
         yield [Lifted((pointer,)) for alone, _ in levels for pointer in alone]
         yield [Lifted((pointer,)) for _, holding in levels for pointer in holding]
         yield [Lifted((pointer,)) for pointer in dict.fromkeys(every_keyword(self.schema))]
-        yield from ([each] for each in self._depths(asked))
+        yield from ([each] for each in self._depths())
 
     def _by_halves(
         self, base: list[Lifted], is_new: bool, items: list[Lifted], asked: Question

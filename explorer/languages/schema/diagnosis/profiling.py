@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import Any, Final
 
@@ -21,6 +21,9 @@ from explorer.languages.schema.options import SchemaOptions
 from explorer.languages.schema.reading.subschemas import Subschema, parts_of, prepared, root_of
 from explorer.languages.schema.source import JsonSchema, check_options, json_schema
 from explorer.languages.types.schema import type_name
+
+FREE_DEPTH: Final = 3
+"""How deep values that nothing describes are counted, where ``free_depth`` sets no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +134,9 @@ def profile(
     few, _ = prepared(source.parsed)
     warm_up()
     places = list(_inside(root_of(few, source.remote_schemas)))
-    closed = ClosedSchema(source.options, Meter(budget))
+    free = source.options.free_depth
+    bounded = replace(source.options, free_depth=FREE_DEPTH if free is None else free)
+    closed = ClosedSchema(bounded, Meter(budget))
     rows: dict[str, Row] = {}
     first = {id(sub.schema): sub.pointer for sub in reversed(places)}
     for sub in sorted(places, key=lambda sub: (-sub.pointer.count("/"), sub.pointer)):

@@ -108,8 +108,8 @@ _OPTIONS: Final = {
         'escapes="any" allows escapes in every string.', "allow escapes",
     ),
     "free_depth": (
-        "depth", "The model nests deeper than the limit.", "free_depth={} allows it.",
-        "allow one level more",
+        "depth", "The model nests deeper than the limit.",
+        "Without free_depth there is no limit.", "set no limit",
     ),
     "max_depth": (
         "depth", "The model nests deeper than the limit.", "max_depth={} allows it.",

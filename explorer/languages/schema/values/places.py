@@ -188,11 +188,12 @@ class Depth(NamedTuple):
 
     Args:
         recursion: How many more references of recursive schemas may be followed inside each other.
-        free: How deep arrays and objects may nest in a value that no schema describes.
+        free: How deep arrays and objects may nest in a value that no schema describes; ``None`` for
+            no limit.
     """
 
     recursion: int
-    free: int
+    free: int | None
 
 
 class Deepening:
@@ -211,7 +212,7 @@ class Deepening:
             if depth.recursion == 0:
                 return None
             return depth._replace(recursion=depth.recursion - 1)
-        if any(sub.schema for sub in subs):
+        if depth.free is None or any(sub.schema for sub in subs):
             return depth
         return depth._replace(free=depth.free - 1) if depth.free else None
 

@@ -20,7 +20,7 @@ from explorer.automata.tree.layout import lay_out
 from explorer.automata.tree.nodes import Call, Deferred, Node, Outline, Repeat, Texts
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter
-from explorer.errors import BudgetExceeded
+from explorer.errors import BudgetExceeded, NotRegular
 from explorer.jit import is_too_deep
 from explorer.languages.regex import parse
 from explorer.languages.schema.options import SchemaOptions
@@ -97,6 +97,7 @@ class JsonTexts:
 
     def node(self, wanted: Wanted, site: Site, depth: Depth | None, level: int) -> Node | None:
         """The texts of a value inside another one; ``None`` if there are none."""
+        level *= self._options.whitespace == "pretty"  # Else nothing depends on it.
         key = wanted.key, site.key, depth, level
         if key in self._nodes:
             return self._nodes[key]
@@ -157,6 +158,14 @@ class JsonTexts:
         for part in sets.strings(wanted).written:
             self.string(drawing, begin, part, end)
         for machine, below in sets.inside(wanted, site, depth):
+            is_closed = not self._late and self._call is None
+            if (
+                is_closed
+                and below
+                and below.free is None
+                and not any(sub.schema for sub in machine.main.subs)
+            ):
+                raise endless()
             if isinstance(machine, Arrays):
                 self._array(drawing, begin, end, machine, below, level)
             else:
@@ -431,6 +440,15 @@ def drawn_by(
         is_late=is_late, calls=calls,
     )  # fmt: skip
     return node
+
+
+def endless() -> NotRegular:
+    """The error for a finite machine of values that nest without end."""
+    return NotRegular(
+        ("any value",),
+        "What the schema does not describe nests to any depth",
+        "Give free_depth=3, the most arrays and objects inside each other there.",
+    )
 
 
 _kept_literals = lru_cache(maxsize=32)(literals)
