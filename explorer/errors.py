@@ -400,8 +400,11 @@ class BudgetExceeded(ExplorerError):
             evidence={"resource": resource, "limit": limit, "reached": reached, "stage": stage},
         )
 
-    def advising(self, remedy: str) -> BudgetExceeded:
-        """This error with another remedy, for a caller that knows better advice."""
+    def advising(self, remedy: str, found: str = "", **evidence: object) -> BudgetExceeded:
+        """This error with another remedy, and a sentence on what was found, for a caller that
+        knows more."""
+        self.message += found
+        self._evidence.update(evidence)
         self.remedy = remedy
         self.args = (f"{self.message} {remedy}",)
         return self

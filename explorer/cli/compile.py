@@ -119,7 +119,7 @@ def add_profile(commands: Commands) -> None:
     command.add_argument("schema", metavar="FILE", help="the schema")
     add_schema_options(command)
     command.add_argument(
-        "--seconds", type=positive, default=10.0, help="the most time for each part (default 10)"
+        "--seconds", type=positive, default=10.0, help="the most time for all parts (default 10)"
     )
     add_json(command)
 

@@ -19,7 +19,7 @@ from explorer.automata.tree.build import build_over_tokens, texts_are_those_of, 
 from explorer.automata.tree.nodes import Source
 from explorer.automata.valid_utf8 import any_text
 from explorer.automata.words import accepts, check_word
-from explorer.budget import Meter
+from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ConstraintError, NotRegular, caret
 
 
@@ -59,7 +59,12 @@ class Membership:
         if self.source.over_tokens and not texts_are_those_of(tree):
             meter = Meter()
             return texts_of(build_over_tokens(tree, meter), meter)
-        return small_or_discovered(tree)
+        try:
+            return small_or_discovered(tree)
+        except NotRegular:
+            raise
+        except BudgetExceeded as error:
+            raise self.source.why_large(error, Budget().seconds) from error
 
     @cached_property
     def _asked(self) -> dict[int, Membership]:

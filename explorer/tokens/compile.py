@@ -212,7 +212,12 @@ def compile(
     vocabulary = cast(Vocabulary, vocabulary)
     if width is not None:
         vocabulary = vocabulary.with_width(width)
-    machine = compile_texts(constraint, vocabulary, meter, lazy, method)
+    try:
+        machine = compile_texts(constraint, vocabulary, meter, lazy, method)
+    except NotRegular:
+        raise
+    except BudgetExceeded as error:
+        raise constraint.source.why_large(error, meter.budget.seconds) from error
     if method == "pynini" and machine.report.method != "pynini":
         warnings.warn(
             f'method="pynini" was asked for, and the machine is a lazy one: '

@@ -14,9 +14,7 @@ A pattern has a node for each character, so the nodes of patterns are msgspec's 
 dataclasses, and made in a tenth of the time. Leaves refer to no node (``gc=False``).
 
 The table `SHAPES` gives the role of every kind of node; a walk of a tree uses the table and matches
-on no kind. A kind that is not in the table is a leaf.
-
-The nodes are a closed set, the kinds of sources an open one (`languages.sources.registry`).
+on no kind; others are leaves. Sources of further kinds may come (`languages.sources.registry`).
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ from explorer.automata.tree.changes import Changeable, NamedSpan
 from explorer.automata.tree.charset import CharSet, character
 from explorer.automata.tree.parts import NamedPart
 from explorer.budget import Meter
-from explorer.errors import EmptyConstraint
+from explorer.errors import BudgetExceeded, EmptyConstraint
 
 
 class Empty(Struct, frozen=True, gc=False):
@@ -593,6 +591,10 @@ class Source(Changeable, ABC):
         """The error that explains why the source has no words; asked only if it has none."""
         return None
 
+    def why_large(self, error: BudgetExceeded, seconds: float) -> BudgetExceeded:
+        """An error about the size of the source that names its largest part, found in time."""
+        return error
+
     @property
     def choices(self) -> tuple[str, ...]:
         """The texts of a source that is a choice between texts; empty for other sources."""
@@ -637,9 +639,7 @@ class Source(Changeable, ABC):
         return tuple(each for child in self.children for each in child.decisions())
 
     def wider(self, start: int, end: int, rest: str) -> tuple[str, ...]:
-        """Propose texts for a span so that ``rest`` can be read from there on, those with the
-        fewest characters first.
-        """
+        """Propose texts for a span from which ``rest`` can be read on, the shortest first."""
         return ()
 
     @property

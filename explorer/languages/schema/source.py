@@ -54,17 +54,16 @@ from explorer.languages.schema.machine import (
     is_possible,
 )
 from explorer.languages.schema.options import USUAL, Order, Recursion, SchemaOptions
+from explorer.languages.schema.reading.folder import schemas_in
 from explorer.languages.schema.reading.subschemas import Schema, not_too_deep, prepared, root_of
 from explorer.languages.schema.reading.text import (
     BYTE_ORDER_MARK,
     as_python,
+    asked_schema,
     indented,
-    is_response_format,
     json_of,
     read_schema,
     repeated_names,
-    requested_schema,
-    schemas_in,
     spans_of,
     text_of_data,
     value_of_json,
@@ -396,6 +395,12 @@ class JsonSchema(Source):
             )
         return (*said, *limits, *(f"Ignored {error.message}" for error in self.ignored()))
 
+    def why_large(self, error: BudgetExceeded, seconds: float) -> BudgetExceeded:
+        """The error with the largest part, and an option that helps."""
+        from explorer.languages.schema.diagnosis.large import explained
+
+        return explained(error, self, seconds)
+
     def why_empty(self) -> UnsatisfiableSchema:
         """The error that names the keywords that exclude each other."""
         from explorer.languages.schema.diagnosis.conflicts import conflict, endless_reference
@@ -514,7 +519,7 @@ class JsonSchema(Source):
                 remedy="Give a dict, True or False, the schema as JSON text, or a class, such as a "
                 "pydantic model or a dataclass (not an instance of it).",
             )  # fmt: skip
-        made = cls(text, SchemaOptions(**options), schemas_in(folder))
+        made = cls(text, SchemaOptions(**options), schemas_in(folder, text))
         _ = made.parsed  # It is JSON.
         return made
 
@@ -630,7 +635,7 @@ def json_schema(
         "recursion": recursion, "escapes": escapes, "whitespace_pattern": whitespace_pattern,
     }  # fmt: skip
     if isinstance(schema, bool | str | dict | Mapping) or not is_type(schema):
-        return Constraint(JsonSchema.of(_asked(schema), folder, **options))
+        return Constraint(JsonSchema.of(asked_schema(schema), folder, **options))
     if folder is not None:
         raise ConstraintError(
             f"A folder of schemas does not go with the type {type_name(schema)}.",
@@ -661,17 +666,6 @@ def check_options(of: str, given: Iterable[str], known: Sequence[str] = OPTIONS)
                 remedy=f"{where}; the options are {', '.join(known)}.",
                 evidence={"option": name},
             )
-
-
-def _asked(schema: object) -> object:
-    """The schema inside a ``response_format``; anything else is returned unchanged."""
-    given = schema = plain(schema)
-    if isinstance(schema, str) and '"type"' in schema:
-        with suppress(ExplorerError):  # Text that is not JSON is refused later, with its place.
-            given = read_schema(plain(schema).removeprefix(BYTE_ORDER_MARK))
-    if is_response_format(given):
-        return requested_schema(cast("Mapping[str, object]", given))
-    return schema
 
 
 @lru_cache(maxsize=8)

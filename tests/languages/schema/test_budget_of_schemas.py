@@ -164,3 +164,37 @@ def test_the_places_of_a_long_array_are_counted_while_they_are_drawn() -> None:
     with pytest.raises(BudgetExceeded) as raised:
         json_schema(many).build(Meter(Budget(states=2000)))
     assert raised.value.reached == 2001
+
+
+BYTES: Final = explorer.Vocabulary.from_bytes([bytes([k]) for k in range(256)], eos_ids=[256])
+
+
+def test_the_part_that_is_too_large_is_named_and_what_helps_was_tried() -> None:
+    text: dict[str, Any] = {"type": "string", "maxLength": 50_000}
+    deep = {"type": "object", "properties": {"text": text, "b": {"type": "null"}}}
+    closed = {"additionalProperties": False}
+    schema = {"type": "object", "properties": {"deep": {**deep, **closed}}, **closed}
+    constraint, limits = json_schema(schema), Budget(states=20_000)
+    with pytest.raises(BudgetExceeded) as raised:
+        explorer.compile(constraint, BYTES, limits, lazy=False)
+    place = "/properties/deep/properties/text/maxLength"
+    assert f"The largest part is {place}: " in raised.value.message
+    assert raised.value.evidence["keyword"] == "maxLength"
+    assert raised.value.remedy.startswith("With lazy=True it is small enough.")
+    assert explorer.compile(constraint, BYTES, limits, lazy=True).num_states
+
+
+def test_a_keyword_is_named_where_no_option_helps() -> None:
+    many = {"type": "array", "contains": {"const": 1}, "minContains": 10**6}
+    with pytest.raises(BudgetExceeded) as raised:
+        explorer.compile(json_schema({"properties": {"a": many}}), BYTES, Budget(seconds=1))
+    assert raised.value.evidence["pointer"] == "/properties/a"
+    assert not raised.value.remedy.startswith("With ")
+
+
+def test_a_profile_ends_in_time_with_what_is_known() -> None:
+    many = {"type": "array", "contains": {"const": 1}, "minContains": 10**6}
+    rows = explorer.profile({"properties": {"a": many}}, Budget(seconds=0.5)).rows
+    sizes = {row.pointer: row for row in rows}
+    assert sizes["/properties/a/contains"].states
+    assert "over budget" in sizes["/properties/a"].error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from decimal import Decimal, localcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import jsonschema
 import pytest
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import explorer
 from explorer import json_schema
-from explorer.errors import UnsupportedSchema
+from explorer.errors import ConstraintError, UnsupportedSchema
 from explorer.languages.schema.reading.subschemas import prepared
 from explorer.languages.schema.reading.text import json_of, read_schema
 from explorer.languages.schema.source import JsonSchema
@@ -139,6 +139,35 @@ def test_subschemas_that_differ_in_a_late_digit_are_not_one() -> None:
 
 
 BYTES = explorer.Vocabulary.from_bytes([bytes([k]) for k in range(256)], eos_ids=[256])
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "place"),
+    [
+        ('{ // a comment\n"type": "null"}', "here is a comment", "/"),
+        ('{"type": /* a comment */ "null"}', "here is a comment", "/"),
+        ('{"type": "null"} # a comment', "here is a comment", "#"),
+        ('{"type": "null",\n }', "here is a comma before }", ","),
+        ('{"enum": [1, 2, ]}', "here is a comma before ]", ","),
+        ('{"enum": [1, , 2]}', "Expecting value", ","),
+    ],
+)
+def test_what_is_not_json_is_called_by_its_name(text: str, said: str, place: str) -> None:
+    with pytest.raises(ConstraintError, match=said) as raised:
+        json_schema(text)
+    assert text[cast("int", raised.value.evidence["start"])] == place
+
+
+def test_a_file_of_a_folder_counts_if_something_refers_to_it(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    (tmp_path / "a.json").write_text('{"$ref": "below/b.json#/$defs/x"}')
+    (tmp_path / "below" / "b.json").write_text('{"$defs": {"x": {"type": "integer"}}}')
+    (tmp_path / "tsconfig.json").write_text("{ // a comment\n}")
+    (tmp_path / "damaged.json").write_bytes(b"\xff")
+    assert json_schema({"$ref": "a.json"}, folder=tmp_path).accepts("5")
+    (tmp_path / "below" / "b.json").write_text("{ // a comment\n}")
+    with pytest.raises(ConstraintError, match=r"below/b\.json.*here is a comment"):
+        json_schema({"$ref": "a.json"}, folder=tmp_path)
 
 
 @pytest.mark.parametrize("lazy", [True, None])

@@ -470,3 +470,16 @@ def test_a_least_length_alone_is_counted_too() -> None:
     long = discover(explorer.json_schema({"minLength": 10_000}).source.tree, Budget(states=100_000))
     assert not accepts(long, b'"' + b"a" * 9_999 + b'"')
     assert accepts(long, b'"' + b"a" * 10_000 + b'"') and accepts(long, b'"' + b"b" * 10_030 + b'"')
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_no_number_beyond_a_bound_of_0_is_read_as_0(sign: str) -> None:
+    """`float` decides; Python writes the smallest number that it holds as 5e-324."""
+    bound = {"exclusiveMaximum": 0} if sign else {"exclusiveMinimum": 0}
+    constraint = explorer.json_schema({"type": "number", **bound})
+    for digits in ("5e-324", "4.94e-322", "1e-323", "1.5e-07", "0.001", "9e-332", "1e-999", "0.0"):
+        assert constraint.accepts(sign + digits) == (float(digits) > 0), digits
+    for zeros in (3, 300, 400):
+        text = f"0.{'0' * zeros}1"
+        assert constraint.accepts(sign + text) == (float(text) > 0)
+    assert not constraint.accepts("1" if sign else "-1")

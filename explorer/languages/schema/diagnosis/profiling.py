@@ -22,8 +22,12 @@ from explorer.languages.schema.reading.subschemas import Subschema, parts_of, pr
 from explorer.languages.schema.source import JsonSchema, check_options, json_schema
 from explorer.languages.types.schema import type_name
 
-FREE_DEPTH: Final = 3
+BOUNDED: Final = 3
 """How deep values that nothing describes are counted, where ``free_depth`` sets no limit."""
+
+
+USUAL: Final = Budget(seconds=1.0)
+"""The limits of a profile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +112,9 @@ def profile(
 
     Args:
         schema: As in `json_schema`.
-        budget: The limits for each subschema. A subschema that needs more is listed as such, and
-            those around it are still tried.
+        budget: The limits for all subschemas together, by default `USUAL`. A subschema that needs
+            more than a quarter of the seconds that are left is listed as such, and those around it
+            are still tried.
         **options: Those of `json_schema`.
 
     Returns:
@@ -131,16 +136,15 @@ def profile(
             remedy="Give its schema, such as Model.model_json_schema().",
         )
     source = constraint.source
-    few, _ = prepared(source.parsed)
     warm_up()
-    places = list(_inside(root_of(few, source.remote_schemas)))
+    places, meter = subschemas(source), Meter(budget or USUAL)
     free = source.options.free_depth
-    bounded = replace(source.options, free_depth=FREE_DEPTH if free is None else free)
-    closed = ClosedSchema(bounded, Meter(budget))
+    bounded = replace(source.options, free_depth=BOUNDED if free is None else free)
+    closed = ClosedSchema(bounded, meter)
     rows: dict[str, Row] = {}
     first = {id(sub.schema): sub.pointer for sub in reversed(places)}
     for sub in sorted(places, key=lambda sub: (-sub.pointer.count("/"), sub.pointer)):
-        closed.sets.watch(Meter(budget))
+        closed.sets.watch(meter.with_share(0.25))
         rows[sub.pointer] = _row(sub, closed, first)
     return Profile(tuple(rows[sub.pointer] for sub in places))
 
@@ -176,6 +180,11 @@ def _row(sub: Subschema, closed: ClosedSchema, first: Mapping[int, str]) -> Row:
     same = first[id(sub.schema)]
     same_as = "" if same == sub.pointer else (same or WHOLE)
     return Row(sub.pointer, states, arcs, spent, same_as, error)
+
+
+def subschemas(source: JsonSchema) -> list[Subschema]:
+    """The subschemas of a schema, the whole first."""
+    return list(_inside(root_of(prepared(source.parsed)[0], source.remote_schemas)))
 
 
 def _inside(sub: Subschema) -> Iterator[Subschema]:

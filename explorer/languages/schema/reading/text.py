@@ -26,14 +26,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Context, Decimal
-from pathlib import Path
 from typing import Any, Final, Literal, NoReturn, cast
 
 import msgspec
 
-from explorer.arguments import check_whole_characters, plain, shown, wrong
-from explorer.errors import ConstraintError, Located, caret
-from explorer.files import read_text
+from explorer.arguments import check_whole_characters, plain, shown
+from explorer.errors import ConstraintError, ExplorerError, Located, caret
 from explorer.languages.sources.choice import check_encodable
 
 MOST_CHARACTERS: Final = 10_000_000
@@ -100,9 +98,7 @@ def read_schema(text: str) -> bool | dict[str, object]:
                 if token[0] == '"':
                     check_encodable(cast("str", json.loads(token)))
     except json.JSONDecodeError as error:
-        reason = f"The schema is not JSON: {error.msg}"
-        remedy = "Check quotes, commas and brackets there."
-        raise _at(text, error.pos, reason, remedy) from error
+        raise _not_json(text, error) from error
     except _WrongNumber as error:
         place = next(start for token, start, _ in tokens(text) if token == error.written)
         raise _at(text, place, str(error), error.remedy) from error
@@ -117,6 +113,18 @@ def read_schema(text: str) -> bool | dict[str, object]:
             "A schema is an object, true or false.", remedy='Write {"type": ...} or {"enum": ...}.'
         )
     return cast("bool | dict[str, object]", value)
+
+
+def _not_json(text: str, error: json.JSONDecodeError) -> ConstraintError:
+    """The error for text that is not JSON; comments and trailing commas are named."""
+    at, said, remedy = error.pos, error.msg, "Check quotes, commas and brackets there."
+    comma = len(text[: at + text.startswith(",", at)].rstrip()) - 1  # Where one may stand.
+    if text.startswith(("//", "/*", "#"), at):
+        said, remedy = "here is a comment", "JSON has none: take the comments out."
+    elif text[comma] == "," and (after := text[comma + 1 :].lstrip()[:1]) in ("}", "]"):
+        at, said = comma, f"here is a comma before {after}"
+        remedy = "JSON has none after the last member or item: take it out."
+    return _at(text, at, f"The schema is not JSON: {said}", remedy)
 
 
 def value_of_json(text: str) -> object:
@@ -569,38 +577,6 @@ def steps_to(around: Sequence[Level]) -> tuple[Step, ...]:
 # Other forms in which a schema is given.
 
 
-def schemas_in(folder: object) -> tuple[tuple[str, str], ...]:
-    """The texts of the schemas in a folder, by path and, where they have one, by ``$id``."""
-    if folder is None:
-        return ()
-    if not isinstance(folder, str | Path):
-        raise wrong("folder", folder, "a folder", remedy="Give its path.", error=ConstraintError)
-    root = Path(plain(folder))
-    try:
-        is_there = root.is_dir()
-    except (OSError, ValueError):  # A name that is too long, or holds a zero byte.
-        is_there = False
-    if not is_there:
-        raise ConstraintError(
-            f"There is no folder {str(root)!r}.", remedy="Give a folder that holds *.json files."
-        )
-    pairs: list[tuple[str, str]] = []
-    for path in sorted(root.rglob("*.json")):
-        text = read_text(path).removeprefix(BYTE_ORDER_MARK)
-        try:
-            content = read_schema(text)
-        except ConstraintError as error:
-            name = path.relative_to(root).as_posix()
-            raise ConstraintError(
-                f"The file {name!r} of the folder: {error.message}", remedy=error.remedy,
-                evidence=error.evidence,
-            ) from error  # fmt: skip
-        pairs.append((path.relative_to(root).as_posix(), text))
-        if isinstance(content, dict) and isinstance(own := content.get("$id"), str):
-            pairs.append((own, text))
-    return tuple(pairs)
-
-
 _FORMS: Final = ("json_schema", "json_object", "text")
 _MEMBERS: Final = ("name", "schema", "strict", "description")
 _NAME: Final = re.compile("[A-Za-z0-9_-]{1,64}")
@@ -621,6 +597,17 @@ def is_response_format(given: object) -> bool:
         return False
     kind = cast("Mapping[str, object]", given).get("type")
     return isinstance(kind, str) and kind in _FORMS
+
+
+def asked_schema(schema: object) -> object:
+    """The schema inside a ``response_format``; anything else is returned unchanged."""
+    given = schema = plain(schema)
+    if isinstance(schema, str) and '"type"' in schema:
+        with suppress(ExplorerError):  # Text that is not JSON is refused later, with its place.
+            given = read_schema(plain(schema).removeprefix(BYTE_ORDER_MARK))
+    if is_response_format(given):
+        return requested_schema(cast("Mapping[str, object]", given))
+    return schema
 
 
 def requested_schema(given: Mapping[str, object]) -> object:

@@ -118,6 +118,9 @@ _BOUNDS: Final = (
 )  # fmt: skip
 """The keywords that bound numbers, and whether from below."""
 _Kind = Literal["array", "object"]
+TINY: Final = Decimal("5e-324")
+"""The smallest number above 0 that a float holds."""
+
 WORDS: Final = {"null": None, "true": True, "false": False}
 _CONTAINERS: Final[tuple[_Kind, ...]] = ("array", "object")
 OnceMode = Literal["refused", "marked", "free"]
@@ -390,6 +393,9 @@ class ValueSets:
                     steps |= {step}
                 else:
                     self.refuse(sub, "multipleOf", *_too_fine(step))
+        if not steps and not written:  # A float reads what is nearer to 0 than `TINY` as 0.
+            low = max(low, (TINY, 0)) if low > (Decimal(0), 0) else low
+            high = min(high, (-TINY, 1)) if high < (Decimal(0), 1) else high
         scalars = constants_of(subs)
         given = (
             [ALL] if scalars is None else [point(decimal(it)) for it in scalars if is_number(it)]
