@@ -403,7 +403,7 @@ class BudgetExceeded(ExplorerError):
     def advising(self, remedy: str, found: str = "", **evidence: object) -> BudgetExceeded:
         """This error with another remedy, and a sentence on what was found, for a caller that
         knows more."""
-        self.message += found
+        self.message = self.message + found
         self._evidence.update(evidence)
         self.remedy = remedy
         self.args = (f"{self.message} {remedy}",)

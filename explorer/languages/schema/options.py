@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Final, Literal, cast, get_args
 
@@ -191,6 +191,10 @@ class SchemaOptions:
     def after_colon(self) -> bytes:
         """The space that always stands after a colon."""
         return b" " if self.whitespace in ("dumps", "pretty") else b""
+
+    def bounded(self) -> SchemaOptions:
+        """These options, with a depth for values that nothing describes, for a closed form."""
+        return replace(self, free_depth=3 if self.free_depth is None else self.free_depth)
 
     def to_dict(self) -> dict[str, object]:
         """The value of each option by name."""

@@ -397,9 +397,13 @@ class JsonSchema(Source):
 
     def why_large(self, error: BudgetExceeded, seconds: float) -> BudgetExceeded:
         """The error with the largest part, and an option that helps."""
-        from explorer.languages.schema.diagnosis.large import explained
+        from explorer.languages.schema.diagnosis.large import Large, explained
 
-        return explained(error, self, seconds)
+        def made(options: SchemaOptions, meter: Meter) -> ByteMachine:
+            return discover(replace(self, options=options).tree, meter.budget, meter)
+
+        large = Large(self.parsed, self.remote_schemas, self.options, made)
+        return explained(error, large, seconds)
 
     def why_empty(self) -> UnsatisfiableSchema:
         """The error that names the keywords that exclude each other."""

@@ -8,19 +8,16 @@ at most `MOST_SECONDS` in all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from explorer.automata.discovered.discover import discover
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ExplorerError
 from explorer.languages.schema.diagnosis.keywords import schema_without
-from explorer.languages.schema.diagnosis.profiling import BOUNDED, subschemas
 from explorer.languages.schema.machine import ClosedSchema
 from explorer.languages.schema.options import SchemaOptions
-from explorer.languages.schema.reading.subschemas import Subschema, parts_of
-from explorer.languages.schema.source import JsonSchema
+from explorer.languages.schema.reading.subschemas import Schema, Subschema, parts_of, subschemas
 
 LIMITS: Final = Budget(states=100_000, seconds=0.3)
 """The budget of an attempt."""
@@ -28,22 +25,38 @@ MOST_SECONDS: Final = 3.0
 """The seconds of all attempts together."""
 
 SMALLER: Final[tuple[tuple[str, Any], ...]] = (
-    ("lazy", True), ("strict", False), ("property_order", "schema"), ("max_depth", 1), ("max_depth", 0),
-    ("escapes", "free"), ("formats", False), ("whitespace", "compact"),
+    ("lazy", True), ("strict", False), ("property_order", "schema"), ("max_depth", 1),
+    ("max_depth", 0), ("escapes", "free"), ("formats", False), ("whitespace", "compact"),
 )  # fmt: skip
 """The options by which machines are smaller, each with the value; a lazy machine is tried by
 itself."""
 
 
-def explained(error: BudgetExceeded, source: JsonSchema, seconds: float) -> BudgetExceeded:
+@dataclass(frozen=True, slots=True)
+class Large:
+    """A schema whose machine is too large.
+
+    Args:
+        schema, remotes: The schema, and those that references may name, by their address.
+        options: How it is followed.
+        make: Makes its discovered machine with other options.
+    """
+
+    schema: Schema
+    remotes: Mapping[str, Schema]
+    options: SchemaOptions
+    make: Callable[[SchemaOptions, Meter], object]
+
+
+def explained(error: BudgetExceeded, large: Large, seconds: float) -> BudgetExceeded:
     """An error about size that names the largest part of the schema, and what helps.
 
     Args:
         seconds: The seconds that the caller had; no more are spent.
     """
     clock = Meter(Budget(seconds=min(seconds, MOST_SECONDS)))
-    part = _largest(source, clock)
-    helps = next(_helping(source, clock), "")
+    part = _largest(large, clock)
+    helps = next(_helping(large, clock), "")
     remedy = f"With {helps} it is small enough. Else {error.remedy[:1].lower()}{error.remedy[1:]}"
     remedy = remedy if helps else error.remedy
     if part is None:
@@ -59,12 +72,11 @@ def _limits(clock: Meter) -> Meter:
     return Meter(replace(LIMITS, seconds=max(1e-9, min(LIMITS.seconds, left))))
 
 
-def _largest(source: JsonSchema, clock: Meter) -> tuple[str, str, str] | None:
+def _largest(large: Large, clock: Meter) -> tuple[str, str, str] | None:
     """The pointer of the innermost subschema that is too large, its keyword, and its size."""
-    places = subschemas(source)
-    here, size = places[0], ""
+    here, size = subschemas(large.schema, large.remotes)[0], ""
     below = {here.pointer: here}
-    closed = ClosedSchema(_bounded(source), Meter())
+    closed = ClosedSchema(replace(large.options.bounded(), recursion="unroll"), Meter())
     try:
         while below:
             for sub in below.values():
@@ -80,7 +92,7 @@ def _largest(source: JsonSchema, clock: Meter) -> tuple[str, str, str] | None:
             }  # fmt: skip
     except ExplorerError:
         return None
-    return (here.pointer, _keyword(source, here, clock), size) if size else None
+    return (here.pointer, _keyword(large, here, clock), size) if size else None
 
 
 def _too_large(closed: ClosedSchema, sub: Subschema) -> str:
@@ -94,33 +106,28 @@ def _too_large(closed: ClosedSchema, sub: Subschema) -> str:
     return ""
 
 
-def _keyword(source: JsonSchema, sub: Subschema, clock: Meter) -> str:
+def _keyword(large: Large, sub: Subschema, clock: Meter) -> str:
     """A keyword without which a subschema is small enough, a number first; empty without one."""
+    options = replace(large.options.bounded(), recursion="unroll")
     for keyword in sorted(sub.words, key=lambda name: not isinstance(sub.words[name], int)):
-        schema = schema_without(source.parsed, [f"{sub.pointer}/{keyword}"])
-        less = source.with_parsed(schema, source.options)
-        found = [each for each in subschemas(less) if each.pointer == sub.pointer]
-        if found and not _too_large(ClosedSchema(_bounded(less), _limits(clock)), found[0]):
-            return keyword
+        schema = schema_without(large.schema, [f"{sub.pointer}/{keyword}"])
+        for each in subschemas(schema, large.remotes):
+            same = each.pointer == sub.pointer
+            if same and not _too_large(ClosedSchema(options, _limits(clock)), each):
+                return keyword
     return ""
 
 
-def _bounded(source: JsonSchema) -> SchemaOptions:
-    """The options, with a depth for values that nothing describes."""
-    deep = source.options.free_depth
-    return replace(source.options, recursion="unroll", free_depth=BOUNDED if deep is None else deep)
-
-
-def _helping(source: JsonSchema, clock: Meter) -> Iterator[str]:
+def _helping(large: Large, clock: Meter) -> Iterator[str]:
     """The options with which the machine is made within the limits."""
     for name, value in SMALLER:
-        options, limits = source.options, _limits(clock)
+        options, limits = large.options, _limits(clock)
         try:
             if name != "lazy":
                 if getattr(options, name) == value:
                     continue
                 options = replace(options, **{name: value, "recursion": "auto"})
-            discover(source.with_parsed(source.parsed, options).tree, limits.budget, limits)
+            large.make(options, limits)
         except ExplorerError:
             continue
         yield f"{name}={value!r}"

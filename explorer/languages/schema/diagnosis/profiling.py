@@ -8,8 +8,8 @@ equals another one takes no time.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any, Final
 
@@ -18,13 +18,9 @@ from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ConstraintError, UnsupportedSchema
 from explorer.languages.schema.machine import WHOLE, ClosedSchema, compile_schema
 from explorer.languages.schema.options import SchemaOptions
-from explorer.languages.schema.reading.subschemas import Subschema, parts_of, prepared, root_of
+from explorer.languages.schema.reading.subschemas import Subschema, subschemas
 from explorer.languages.schema.source import JsonSchema, check_options, json_schema
 from explorer.languages.types.schema import type_name
-
-BOUNDED: Final = 3
-"""How deep values that nothing describes are counted, where ``free_depth`` sets no limit."""
-
 
 USUAL: Final = Budget(seconds=1.0)
 """The limits of a profile."""
@@ -137,10 +133,9 @@ def profile(
         )
     source = constraint.source
     warm_up()
-    places, meter = subschemas(source), Meter(budget or USUAL)
-    free = source.options.free_depth
-    bounded = replace(source.options, free_depth=BOUNDED if free is None else free)
-    closed = ClosedSchema(bounded, meter)
+    meter = Meter(budget or USUAL)
+    places = subschemas(source.parsed, source.remote_schemas)
+    closed = ClosedSchema(source.options.bounded(), meter)
     rows: dict[str, Row] = {}
     first = {id(sub.schema): sub.pointer for sub in reversed(places)}
     for sub in sorted(places, key=lambda sub: (-sub.pointer.count("/"), sub.pointer)):
@@ -180,18 +175,6 @@ def _row(sub: Subschema, closed: ClosedSchema, first: Mapping[int, str]) -> Row:
     same = first[id(sub.schema)]
     same_as = "" if same == sub.pointer else (same or WHOLE)
     return Row(sub.pointer, states, arcs, spent, same_as, error)
-
-
-def subschemas(source: JsonSchema) -> list[Subschema]:
-    """The subschemas of a schema, the whole first."""
-    return list(_inside(root_of(prepared(source.parsed)[0], source.remote_schemas)))
-
-
-def _inside(sub: Subschema) -> Iterator[Subschema]:
-    """A subschema and those in it, in order."""
-    yield sub
-    for path, part in parts_of(sub.words):
-        yield from _inside(sub.below(part, *path))
 
 
 def _around(pointer: str, known: set[str]) -> str:

@@ -1,6 +1,7 @@
 """The front end of schemas: everything that is read before a machine is built.
 
-Read in this order: `text` (from JSON text to data, and the places in a text), `subschemas` (a part
-of a schema, checked: its keywords, its address, its references; equal parts are made one object),
-`folder` (the schemas to which references may lead), `cases` (what the keywords of a draft say, and the alternatives of a part, each without choices).
+Read in this order: `text` (from JSON text to data, and the places in a text), `folder` (the schemas
+to which references may lead), `subschemas` (a part of a schema, checked: its keywords, its address,
+its references; equal parts are made one object), `cases` (what the keywords of a draft say, and the
+alternatives of a part, each without choices).
 """

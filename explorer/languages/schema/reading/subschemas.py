@@ -636,3 +636,16 @@ def _faults(here: _Object, draft: int) -> Iterator[tuple[tuple[str | int, ...], 
         # Draft 4 allows true and false only in two places.
         if isinstance(part, bool) and not path[0].startswith("additional"):
             yield path, part, wanted
+
+
+def subschemas(schema: Schema, remotes: Mapping[str, Schema]) -> list[Subschema]:
+    """The subschemas of a schema, the whole first, then those in it, in order."""
+    found = [root_of(prepared(schema)[0], remotes)]
+
+    def add(sub: Subschema) -> None:
+        for path, part in parts_of(sub.words):
+            found.append(sub.below(part, *path))
+            add(found[-1])
+
+    add(found[0])
+    return found
