@@ -311,8 +311,8 @@ def compile_texts(
             lap("given_up")
     machine: ByteMachine = constraint.discover(meter) if closed is None else closed
     _check_has_words(constraint, machine)
-    if closed is None and not finishing_of(machine, trie_of(vocabulary, machine)).all_finish:
-        machine = _on_stack(constraint, meter) or machine
+    if closed is None:
+        machine = _on_stack(constraint, vocabulary, machine, meter)
     if closed is None:
         lap("character_fsa")
         trie_of(vocabulary, machine)
@@ -320,11 +320,18 @@ def compile_texts(
     return _lazily(constraint, vocabulary, machine, meter, stages, reason)
 
 
-def _on_stack(constraint: Constraint, meter: Meter) -> ByteMachine | None:
-    """The machine with a stack of values that nest without end, whose ends need no search."""
-    with suppress(BudgetExceeded):
-        return on_stack(constraint.source.tree, meter.budget, meter)
-    return None
+def _on_stack(
+    constraint: Constraint, vocabulary: Vocabulary, machine: ByteMachine, meter: Meter
+) -> ByteMachine:
+    """The machine with a stack, in place of one whose values nest without end, if it has to be
+    searched what the vocabulary can finish: a stack needs no search.
+    """
+    if machine.over_tokens or machine.stacks is not None:
+        return machine
+    if not finishing_of(machine, trie_of(vocabulary, machine)).all_finish:
+        with suppress(BudgetExceeded):
+            return on_stack(constraint.source.tree, meter.budget, meter) or machine
+    return machine
 
 
 def _for_a_table(meter: Meter, method: Method) -> Meter:

@@ -453,7 +453,7 @@ class LazyMachine(NumberedPlaces[int]):
     def _on_stack(self) -> LazyMachine | None:
         """A machine of the same texts that has a stack, and so knows how far the end is; ``None``
         where this one has a stack, nests to a limit, or is too large."""
-        if self._walked.closed is not None or self._walked.stacks is not None:
+        if self._over_tokens or self._walked.closed or self._walked.stacks:
             return None
         with suppress(BudgetExceeded):
             limits = Meter(_at_most(self._budget, ON_STACK))

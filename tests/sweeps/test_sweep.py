@@ -355,7 +355,7 @@ def vocabulary() -> Any:
 
 
 def test_the_setup_of_a_sweep_travels_without_machines() -> None:
-    constraint = explorer.json_schema(PERSON)
+    constraint = explorer.json_schema(PERSON, free_depth=3)
     grid = SweepGrid.of("a", constraint, "tiny", explorer.Sampler(0.0), 0)
     before = len(packed_setup(grid.setup))
     assert constraint.dfa.num_states > 100  # It is built now, and kept.

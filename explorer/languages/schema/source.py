@@ -249,6 +249,7 @@ class JsonSchema(Source):
             BudgetExceeded: A limit was reached.
         """
         if self.options.free_depth is None and self._leaves_free:
+            self.outline(meter, once)  # What has to be refused is told first.
             raise endless()
         closed = ClosedSchema(self.options, meter, once)
         return self._noting(closed.sets, lambda: closed.whole(self.parsed, self.remote_schemas))

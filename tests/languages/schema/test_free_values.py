@@ -157,3 +157,20 @@ def test_a_token_budget_is_kept_as_by_a_table(name: str) -> None:
         after = endless.step(here, byte), table.step(there, byte)
         assert after[0] is not None and after[1] is not None
         states.append((after[0], after[1]))
+
+
+def test_a_vocabulary_without_all_bytes_finishes_what_it_begins() -> None:
+    """No token closes an array, so none is opened; a stack knows that without a search."""
+    words = [b'{"', b'":', b"{", b"}", b"a", b"[", b"[[", b"0", b",", b'"']
+    vocabulary = explorer.Vocabulary.from_bytes(words, eos_ids=[len(words)])
+    machine = explorer.compile(explorer.json_schema({"type": "object"}), vocabulary)
+    state, before = machine.start, 0
+    for token in [0, 4, 1] * 6 + [7] + [3] * 6 + [len(words)]:
+        allowed = machine.allowed(state)
+        assert allowed[token]
+        assert before != 1 or not (allowed[5] or allowed[6])
+        before = token
+        after = machine.step(state, token)
+        assert after is not None
+        state = after
+    assert state == explorer.DONE
