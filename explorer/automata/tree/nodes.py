@@ -624,10 +624,8 @@ class Source(Changeable, ABC):
         return ""
 
     def by_parts(self, has: Callable[[Source], bool]) -> bool | None:
-        """Whether a text is a word, where that follows from the parts, each asked by itself with
-        ``has``. Then nobody has to know whether the whole has any words: of two grammars together
-        nobody can. ``None`` for a source that its own machine answers for.
-        """
+        """Whether a text is a word, where that follows from the parts, each asked with ``has``, so
+        that the whole may be without words; ``None`` where the source's own machine answers."""
         return None
 
     def warnings(self) -> tuple[str, ...]:
