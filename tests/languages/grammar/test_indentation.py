@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import random
 import re
+from pathlib import Path
 from typing import Any
 
 import lark
 import pytest
-from lark.indenter import Indenter
+from lark.indenter import Indenter, PythonIndenter
 
 import explorer
 from explorer.automata.machine import ByteMachine
@@ -212,3 +213,80 @@ def test_blocks_are_those_of_larks_indenter(name: str) -> None:
         assert made.accepts(text) == has, text
         found[has] += 1
     assert min(found) > 20
+
+
+PYTHON = '''def f(a, b=3, *c):
+    if a > b:
+        return [a,
+  b]
+    else:
+        x = "abc" + str(a)  # why
+
+    return {1: 2, **d}
+
+@deco(1)
+class A(B):
+    """doc"""
+    def g(self): pass
+    async def h(self):
+\tawait x
+for i in range(10):
+  while True:
+    try:
+      print(i, 'x\\'y')
+    except E as e:
+      raise
+    finally: y = -1.5e3
+with open("f") as g, h:
+  x: int = lambda a, *b: a if b else not c
+  del x[1:2], y
+from . import (x,
+   y as z)
+match p:
+  case [1, *r]:
+    pass
+assert x, 'b'
+'''
+"""Python as ``python.lark`` reads it."""
+
+
+def test_all_python_that_lark_and_its_indenter_read_is_accepted() -> None:
+    """Line breaks, blanks, brackets and signs are changed. We read more: a keyword is also a name,
+    and a name may follow a keyword at once, where the parser's state tells Lark's lexer."""
+    text = (Path(lark.__file__).parent / "grammars" / "python.lark").read_text("utf-8")
+    made = explorer.grammar(text, "lark", start="file_input", indent=16)
+    theirs = lark.Lark(text, parser="lalr", postlex=PythonIndenter(), start="file_input")
+    chance, found, lines = random.Random(5), [0, 0], PYTHON.splitlines(keepends=True)
+    signs = [
+        "\n",
+        "\n  ",
+        "\n    ",
+        "\n      ",
+        "\n\t",
+        "(",
+        ")",
+        "[",
+        "]",
+        ":",
+        ",",
+        "#c",
+        "# \n",
+        ";",
+    ]
+    for _ in range(examples(100)):
+        first = chance.randrange(len(lines))
+        some = lines[first : first + chance.randint(1, 8)] if chance.random() < 0.7 else lines
+        width = len(some[0]) - len(some[0].lstrip())
+        changed = re.findall(r"\n[ \t]*|\w+|.", "".join(
+            line[width:] if not line[:width].strip() else line for line in some))  # fmt: skip
+        for _ in range(chance.choice([0, 1, 1, 2])):
+            places = [k for k, each in enumerate(changed) if not re.fullmatch(r"\w+|['\"\\]", each)]
+            if places:
+                changed[chance.choice(places)] = chance.choice(signs)
+        word = re.sub(r"\n[ \t]+\Z", "", "".join(changed)).rstrip("\n") + "\n"
+        has = reads(theirs, word)
+        assert made.accepts(word) >= has, word
+        found[has] += 1
+    assert min(found) > 15
+    for word in ("if x:\ny\n", "x = 'a'b'\n", "x = (a\n", "if x:\n  y\n z\n", "def f(:\n  x\n"):
+        assert not made.accepts(word) and not reads(theirs, word)

@@ -197,13 +197,18 @@ def is_closed(node: Node) -> bool:
     return isinstance(node, Intersect | Subtract | Negate)
 
 
-def written_out(rules: Sequence[WrittenRule], wrong: Wrong) -> list[WrittenRule]:
+def written_out(
+    rules: Sequence[WrittenRule], wrong: Wrong, terminals: Mapping[str, Node]
+) -> list[WrittenRule]:
     """The rules, with each terminal that is named in a closed node replaced by its body.
+
+    Args:
+        terminals: The bodies of terminals, as they stand in others.
 
     Raises:
         GrammarError: A closed node names a rule, or a terminal refers to itself.
     """
-    bodies = {rule.name: rule.body for rule in rules}
+    bodies = {rule.name: rule.body for rule in rules} | {**terminals}
 
     def with_calls(node: Node, within: tuple[str, ...], named: set[str], closed: bool) -> Node:
         closed = closed or is_closed(node)

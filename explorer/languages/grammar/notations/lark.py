@@ -45,6 +45,7 @@ from explorer.automata.tree.nodes import (
     Repeat,
     Source,
     children,
+    walk,
     with_children,
 )
 from explorer.errors import GrammarError
@@ -63,6 +64,7 @@ from explorer.languages.grammar.notations.inner import (
     token_source,
     written_out,
 )
+from explorer.languages.grammar.notations.lazy import end_of_lazy, shortest
 from explorer.languages.grammar.notations.library import LIBRARIES
 from explorer.languages.grammar.notations.reading import (
     LOOKS_LIKE,
@@ -73,6 +75,7 @@ from explorer.languages.grammar.notations.reading import (
 )
 from explorer.languages.grammar.notations.templates import RuleTemplate, Templates
 from explorer.languages.phases.free import ended_early
+from explorer.languages.regex import parse
 
 _FLAGS: Final = "imsx"
 
@@ -82,6 +85,7 @@ _NEXT: Final = re.compile(
 )
 """The beginning of a rule or directive."""
 
+_LAZY: Final = re.compile(r"[*+?}]\?")
 _PRIORITY: Final = re.compile(r"[ \t]*\.[ \t]*-?\d+")
 _BRACES: Final = re.compile(r"\{[\d\s,]*\}")
 _PATH: Final = re.compile(r"[.\w]+(?:[ \t]*\([^)\n]*\))?")
@@ -108,6 +112,7 @@ class LarkReader(GrammarReader):
         may_ignore: Whether ``%ignore`` may stand in the text.
         in_rule: Whether a rule is read, not a terminal.
         parameters: Those of the template that is read, if it is one.
+        lazy: The names of lazy terminals, and the ids of lazy patterns.
         declared: What ``%declare`` names, with its span.
         unwritten: The rules with indentation; ``None`` without.
     """
@@ -133,6 +138,8 @@ class LarkReader(GrammarReader):
         self.parameters: tuple[str, ...] | None = None
         self.declared: dict[str, tuple[int, int]] = {}
         self.templates = Templates(text, self.wrong)
+        self.lazy: set[object] = set()
+        self._kept: list[Node] = []  # So that each has an id of its own.
         self.unwritten: list[WrittenRule] | None = None
 
     def rules(self) -> list[WrittenRule]:
@@ -152,11 +159,11 @@ class LarkReader(GrammarReader):
         if declares_indentation(self.declared):
             read += [WrittenRule(name, *span, Empty(*span), "terminal")
                      for name, span in self.declared.items()]  # fmt: skip
-            self.unwritten = written_out(read, self.wrong)
+            self.unwritten = self._cut_lazy(read)
         if self.may_ignore:  # It may stand at the end, so its places are filled now.
             skipped = self._skipped() if self.ignored else None
             read = [replace(rule, body=_filled(rule.body, skipped)) for rule in read]
-        read = written_out(read, self.wrong)
+        read = self._cut_lazy(read)
         first = next((rule for rule in read if rule.name == self.start), None)
         if self.ignored and first is not None:
             body = Concat(0, 0, (self._skipped(), Call(first.start, first.end, self.start)))
@@ -171,6 +178,48 @@ class LarkReader(GrammarReader):
             self.unwritten, self.declared, self.ignored, self.indent, self.wrong, self.meter
         )  # fmt: skip
         return Bodies(made.bodies(self.start), made.apart)
+
+    def pattern(
+        self, pattern: str, start: int, end: int, flags: str = "", places: Sequence[int] = ()
+    ) -> Node:
+        """A pattern as one piece, or two where a lazy one goes on with what may be left out."""
+        node = super().pattern(pattern, start, end, flags, places)
+        if not _LAZY.search(pattern):
+            return node
+        whole = parse(pattern, sum(getattr(re, flag.upper()) for flag in set(flags)))
+        until = end_of_lazy(whole.root)
+        if until is None:
+            return node
+        lazy = super().pattern(pattern[:until], start, end, flags, places)
+        self.lazy.add(id(lazy))
+        self._kept.append(lazy)
+        if until == len(pattern):
+            return lazy
+        rest = super().pattern(pattern[until:], start, end, flags, places)
+        return Concat(start, end, (lazy, Branch(start, end, (Empty(end, end), rest))))
+
+    def _is_lazy(self, node: Node) -> bool:
+        return any(
+            id(each) in self.lazy or (isinstance(each, Call) and each.name in self.lazy)
+            for each in walk(node)
+        )
+
+    def _cut_lazy(self, read: list[WrittenRule]) -> list[WrittenRule]:
+        """The rules, with each terminal that is lazy cut where Lark's lexer ends it."""
+        terminals = [rule for rule in read if rule.name.lstrip("_").isupper()]
+        bodies = {rule.name: rule.body for rule in terminals}
+        while more := {
+            rule.name for rule in terminals
+            if rule.name not in self.lazy and self._is_lazy(rule.body)
+        }:  # fmt: skip
+            self.lazy |= more
+        cut = [
+            replace(rule, body=shortest(rule.body, self._is_lazy))
+            if rule.name in self.lazy
+            else rule
+            for rule in read
+        ]
+        return written_out(cut, self.wrong, bodies)
 
     def _rule(self) -> WrittenRule | None:
         """Read a rule, a terminal or a template; ``None`` for a template."""
@@ -491,7 +540,8 @@ class LarkReader(GrammarReader):
         if char == '"':
             return self._then_skipped(self._quoted())
         if char == "/" and not self.sees("//"):
-            return self._then_skipped(self.slashed(_FLAGS))
+            piece = self.slashed(_FLAGS)
+            return self._then_skipped(shortest(piece, self._is_lazy) if self.in_rule else piece)
         if char == "~":
             return self._then_skipped(self._negated())
         if char == "%":

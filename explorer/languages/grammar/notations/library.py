@@ -35,6 +35,8 @@ LIBRARIES: Final[Mapping[str, Mapping[str, str]]] = {
         "SIGNED_FLOAT": f"[+-]?{_FLOAT}",
         "NUMBER": _NUMBER,
         "SIGNED_NUMBER": f"[+-]?{_NUMBER}",
+        "_STRING_INNER": ".*?",
+        "_STRING_ESC_INNER": r"(?:[^\\\n]|\\[^\n])*?",
         "ESCAPED_STRING": _ESCAPED,
         "LCASE_LETTER": "[a-z]",
         "UCASE_LETTER": "[A-Z]",
