@@ -64,7 +64,7 @@ from explorer.languages.grammar.notations.inner import (
     token_source,
     written_out,
 )
-from explorer.languages.grammar.notations.lazy import end_of_lazy, shortest
+from explorer.languages.grammar.notations.lazy import end_of_lazy, ended_lazily
 from explorer.languages.grammar.notations.library import LIBRARIES
 from explorer.languages.grammar.notations.reading import (
     LOOKS_LIKE,
@@ -214,7 +214,7 @@ class LarkReader(GrammarReader):
         }:  # fmt: skip
             self.lazy |= more
         cut = [
-            replace(rule, body=shortest(rule.body, self._is_lazy))
+            replace(rule, body=ended_lazily(rule.body, self._is_lazy))
             if rule.name in self.lazy
             else rule
             for rule in read
@@ -541,7 +541,7 @@ class LarkReader(GrammarReader):
             return self._then_skipped(self._quoted())
         if char == "/" and not self.sees("//"):
             piece = self.slashed(_FLAGS)
-            return self._then_skipped(shortest(piece, self._is_lazy) if self.in_rule else piece)
+            return self._then_skipped(ended_lazily(piece, self._is_lazy) if self.in_rule else piece)
         if char == "~":
             return self._then_skipped(self._negated())
         if char == "%":

@@ -56,7 +56,7 @@ def _is_optional(node: Repeat) -> bool:
     )
 
 
-def shortest(body: Node, is_lazy: Callable[[Node], bool]) -> Node:
+def ended_lazily(body: Node, is_lazy: Callable[[Node], bool]) -> Node:
     """A terminal cut to the words that ``re`` finds.
 
     Args:
@@ -64,7 +64,7 @@ def shortest(body: Node, is_lazy: Callable[[Node], bool]) -> Node:
     """
     inner = inside(body)
     if isinstance(inner, Branch):
-        options = tuple(shortest(each, is_lazy) for each in inner.options)
+        options = tuple(ended_lazily(each, is_lazy) for each in inner.options)
         return Group(body.start, body.end, Branch(inner.start, inner.end, options), None, None)
     items = inner.items if isinstance(inner, Concat) else (inner,)
     lazy = [k for k, each in enumerate(items) if is_lazy(each)]
