@@ -124,8 +124,8 @@ def test_it_is_explained_in_its_own_text() -> None:
     assert (part.source, part.pattern, part.spans) == (HO, "ho 2", ((1, 2),))
     assert part.positions[0].label == "/word"
     assert "ho 2\n ^" in str(why)
-    assert why.widening is not None and why.widening.changed == "hx 2"
-    assert why.widening.constraint.accepts("hxhx")
+    assert why.cause is not None and why.cause.constraint.accepts("hxhx")
+    assert why.hints[-1] == "With x in place of o it would be allowed: hx 2"
     # Inside a combination its spans still count in its own text.
     combined = Constraint(HO) + explorer.regex("[!?]")
     (part,) = explain_text(combined, "hox").parts

@@ -170,7 +170,7 @@ def searched(
     token: int,
     tally: Counter[str],
 ) -> list[tuple[object, ...]]:
-    """The lazy parts: `after`, `nearest`, `completion`, `widening`."""
+    """The lazy parts: `after`, `nearest`, `completion`, `cause`."""
     wrong: list[tuple[object, ...]] = []
     dfa = found.machine
     assert isinstance(dfa, explorer.TokenDFA)
@@ -199,17 +199,15 @@ def searched(
             word.startswith(prefix + data) and not word.startswith(forced) for word in oracle.words
         ):
             wrong.append((pattern, prefix, token, "not forced", forced))
-    if found.stage == "constraint" and found.widening is not None:
+    if found.stage == "constraint" and found.cause is not None:
         tally["widened"] += 1
-        wide = found.widening
-        machine = wide.constraint.dfa
+        wide = found.cause.constraint
+        machine = wide.dfa
         there = int(run(machine, machine.start, prefix + data)[-1])
-        word = (prefix + data + shortest_word(machine, there)).decode()
-        changed, other = wide.changed, BOUND
-        if wide.pattern == BOUND:
-            changed, other = pattern, wide.changed
-        if not (re.fullmatch(changed, word) and re.fullmatch(other, word)):
-            wrong.append((pattern, prefix, token, "widening", wide.changed, word))
+        word = (prefix + data + (shortest_word(machine, there) if there >= 0 else b"")).decode()
+        patterns = [each.text for each in wide.source.children or (wide.source,)]
+        if there < 0 or not all(re.fullmatch(each, word) for each in patterns):
+            wrong.append((pattern, prefix, token, "cause", patterns, word))
     return wrong
 
 

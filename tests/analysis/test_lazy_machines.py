@@ -15,7 +15,7 @@ import pytest
 import explorer
 from explorer.analysis import Explanation, explain, explain_all, machine_traps
 from explorer.analysis.explaining.explanation import Completion
-from explorer.analysis.places.widening import Widening
+from explorer.analysis.places.widening import Cause
 from explorer.analysis.verdict.verdict import DeadEnd
 from explorer.automata.machine import ByteMachine
 from explorer.budget import Budget
@@ -294,11 +294,11 @@ class _MoreIsForced(Explanation):
         return known and replace(known, forced=b"1")
 
 
-class _WideningWithoutAProof(Explanation):
+class _CauseWithoutAProof(Explanation):
     @cached_property
-    def widening(self) -> Widening | None:
-        wide = super().widening
-        return wide and replace(wide, replacement=wide.pattern[wide.start : wide.end])
+    def cause(self) -> Cause | None:
+        known = super().cause
+        return known and self.constraint and replace(known, constraint=self.constraint)
 
 
 def as_kind(kind: type[Explanation]) -> Callable[[Explanation], Explanation]:
@@ -315,7 +315,7 @@ MUTANTS: dict[str, Callable[[Explanation], Explanation]] = {
     )
 } | {
     kind.__name__.strip("_"): as_kind(kind)
-    for kind in (_OneTokenMore, _NearestFromTheFarEnd, _MoreIsForced, _WideningWithoutAProof)
+    for kind in (_OneTokenMore, _NearestFromTheFarEnd, _MoreIsForced, _CauseWithoutAProof)
 }  # fmt: skip
 
 

@@ -200,7 +200,7 @@ def test_a_comparison_honours_it_too() -> None:
 # --- nothing long under the lock ----------------------------------------------------
 
 FIELDS: dict[str, dict[str, object]] = {
-    **MOVES, "walk": {"token": F}, "why": {"token": F}, "more": {"token": F}, "widen": {"token": F},
+    **MOVES, "walk": {"token": F}, "why": {"token": F}, "more": {"token": F},
     "search": {"query": "f"}, "engines": {"tokens": [F]}, "group": {"group": 0},
     "arc": {"source": "q0", "target": "q3"},
     "edit": {"kind": "regex", "text": "food"}, "play": {"on": True},

@@ -119,7 +119,7 @@ def test_earlier_names_the_place_and_what_was_taken_there(page: Page) -> None:
 
 
 QUESTIONS = {
-    "walk": {"token": FOR}, "why": {"token": FOR}, "more": {"token": FOR}, "widen": {"token": FOR},
+    "walk": {"token": FOR}, "why": {"token": FOR}, "more": {"token": FOR},
     "search": {"query": "f"}, "allowed": {}, "reasons": {}, "group": {"group": 0},
     "traps": {}, "engines": {"tokens": [FOR]},
     "around": {}, "stages": {}, "ahead": {},
@@ -169,13 +169,13 @@ def test_a_step_while_it_is_worked_out_drops_the_answer(page: Page, kind: str) -
     assert moved and answer["stale"] and not answer["ok"] and "error" not in answer
 
 
-def test_widening_can_be_used(page: Page) -> None:
+def test_the_smallest_change_can_be_used(page: Page) -> None:
     page.ask("step")
-    change = page.ask("widen", token=FOR, k=1)["widening"]
-    assert change["whole"]
-    assert re.fullmatch(change["changed"], "foofor" + "d")
+    change = page.ask("more", token=FOR, k=1)["more"]["cause"]
+    changed = change["remedy"].rpartition(": ")[2]
+    assert re.fullmatch(changed, "foofor" + "d")
     assert not re.fullmatch(PATTERN, "foofor" + "d")
-    assert page.ask("edit", kind="regex", text=change["changed"], prompt="")["ok"]
+    assert page.ask("relax", token=FOR, k=1)["ok"]
     assert page.made.session.text == "foo"
     assert page.ask("why", token=FOR, k=1)["explanation"]["allowed"]
 

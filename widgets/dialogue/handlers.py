@@ -26,7 +26,7 @@ from widgets.figures.machines.arcs import arcs_of
 from widgets.figures.machines.drawn import draw_whole
 from widgets.figures.packets import compress, packed
 from widgets.figures.panels.mask import engines_packet
-from widgets.figures.panels.reasons import more_packet, widening_packet
+from widgets.figures.panels.reasons import more_packet
 from widgets.figures.panels.tokens import ids_to_write, listed_packet, search_packet, token_rows
 from widgets.shown_place import PageData, ShownPlace
 
@@ -144,17 +144,6 @@ def on_more(place: ShownPlace, token: int, k: int | None = None) -> Reply:
     if page.free:
         return {"more": None}
     return Later.of(lambda: {"more": more_packet(explain_step(session, token, k, trace=trace))})
-
-
-@answers(later=True, unasked=True)
-def on_widen(place: ShownPlace, token: int, k: int | None = None) -> Reply:
-    """Send the smallest change of the pattern that would allow a token."""
-    k, page, session, trace = _here(place, k)
-    if page.free:
-        return {"widening": None}
-    return Later.of(
-        lambda: {"widening": widening_packet(explain_step(session, token, k, trace=trace))}
-    )
 
 
 @answers(later=True)

@@ -1,10 +1,6 @@
 // Why a token is allowed or masked: the panel beside the bars.
 //
-// It opens with the verdict. Answers that need a search are asked for once the verdict is shown, one at a time
-// and only while the token is still in view. The change of the pattern, which the kernel compiles, comes last
-// and after a moment of rest.
-
-const REST = 350;
+// It opens with the verdict. Answers that need a search are asked for once the verdict is shown, one at a time.
 
 /** The panel. `closed` is called after it was closed by its cross or by Escape. */
 function whyPanel(ui, closed) {
@@ -19,41 +15,19 @@ function whyPanel(ui, closed) {
     ui.changed();
     if (inside) closed();
   };
-  const details = new Map(); // path and token → {more, widening}
+  const details = new Map(); // path and token → the searched parts of the answer
   let asking = false;
-  let timer = 0;
   const keyOf = (token) => pathKey(ui, ui.position.k) + "|" + token;
-  const still = (key) => ui.selected !== null && ui.position && keyOf(ui.selected) === key;
 
   const search = async (token, told) => {
     const key = keyOf(token);
-    if (asking || ui.gone) return;
-    const known = details.get(key);
-    if (known && (known.done || known.resting)) return;
+    if (asking || ui.gone || details.has(key)) return;
     if (details.size > 200) details.clear();
-    if (!known) {
-      if (told.more) return details.set(key, { more: told.more, done: true }), ui.changed();
-      asking = true;
-      const answer = await ui.ask("more", { token, k: ui.position.k });
-      asking = false;
-      if (answer.stale) return ui.changed();
-      const wide = told.stage === "constraint";
-      if (answer.ok) details.set(key, { more: answer.more || {}, done: !wide });
-      else details.set(key, { more: {}, done: true });
-    } else {
-      known.resting = true;
-      clearTimeout(timer);
-      timer = setTimeout(async () => {
-        known.resting = false;
-        if (!still(key) || asking || ui.playing) return ui.changed();
-        asking = true;
-        const answer = await ui.ask("widen", { token, k: ui.position.k });
-        asking = false;
-        if (answer.stale) return ui.changed();
-        details.set(key, { ...known, done: true, widening: answer.ok ? answer.widening : null });
-        ui.changed();
-      }, REST);
-    }
+    if (told.more) return details.set(key, told.more), ui.changed();
+    asking = true;
+    const answer = await ui.ask("more", { token, k: ui.position.k });
+    asking = false;
+    if (!answer.stale) details.set(key, (answer.ok && answer.more) || {});
     ui.changed();
   };
 
@@ -106,12 +80,12 @@ function whyPanel(ui, closed) {
     return h("p.dim.source", {}, part.role === "excludes" ? "Excluded by " : told.allowed ? "What comes next: " : "Expected by ", where ? h("span.where", {}, where + ": ") : null, underlinedPattern(pattern, spans));
   });
 
-  const found = (token, told, { more, widening }) => {
+  const found = (token, told, more) => {
     const out = [];
     const able = live();
     const act = (label, title, onclick) => h("button.lmx-act", { title, onclick, disabled: !able }, label);
     if (more.cause) {
-      out.push(h("p.cause", {}, h("b", {}, more.cause.sentence), " ", more.cause.remedy, " ", act(more.cause.label, "compile the constraint with this change; the text stays", () => relax(token))));
+      out.push(h("p.cause", {}, more.cause.sentence ? h("b", {}, more.cause.sentence, " ") : null, more.cause.remedy, " ", act(more.cause.label, "compile the constraint with this change; the text stays", () => relax(token))));
     }
     if (more.nearest && more.nearest.length) {
       // Tokens that look the same, or like the one that is asked about, are told apart by their ids.
@@ -133,10 +107,6 @@ function whyPanel(ui, closed) {
       if (c.forced) out.push(h("p.dim", {}, "After it the text must go on with ", h("code", {}, c.forced)));
     }
     for (const sentence of more.stopped || []) out.push(h("p.dim.stopped", {}, sentence));
-    if (widening) {
-      out.push(h("p.dim.widening", {}, "Under another constraint it would be allowed: if ", h("code", {}, widening.from), " were ", h("code", {}, widening.to), ": ", h("code", {}, widening.changed), " ",
-        widening.whole ? act("use this constraint", "put it into the editor and compile it", () => use(widening.kind, widening.changed)) : null));
-    }
     return out;
   };
 
@@ -155,7 +125,7 @@ function whyPanel(ui, closed) {
     const known = details.get(key);
     if (told && told.stage) search(token, told);
     // The panel is drawn again only if something changed, so that focus and selection stay.
-    const state = [key, !!told, !!known, !!(known && known.widening), live(), !!ui.vocabulary].join("|");
+    const state = [key, !!told, !!known, live(), !!ui.vocabulary].join("|");
     if (state === shown) return el;
     const focused = el.contains(document.activeElement);
     shown = state;

@@ -112,10 +112,20 @@ class Answered:
         """
         return cause_of(self.constraint, self.verdict, self.parts, self.offered)
 
+    @property
+    def _everyday(self) -> Cause | None:
+        return self.cause if self.cause is not None and self.cause.is_everyday else None
+
     @cached_property
     def hints(self) -> tuple[str, ...]:
         """Further remarks, one sentence each."""
         return ()
+
+    @property
+    def _lines(self) -> list[str]:
+        """The title, the everyday cause, and the reason."""
+        cause = [] if self._everyday is None else [str(self._everyday)]
+        return [f"{self.title}.", *cause, self.prose]
 
     @cached_property
     def _said(self) -> Said:
@@ -140,8 +150,7 @@ class Answered:
     @cached_property
     def paragraph(self) -> str:
         """The explanation in some lines: title, prose, pattern, and remedies."""
-        cause = [] if self.cause is None else [str(self.cause)]
-        return "\n".join([f"{self.title}.", *cause, self.prose, *self._patterns, *self.hints])
+        return "\n".join([*self._lines, *self._patterns, *self.hints])
 
     @property
     def _patterns(self) -> Sequence[str]:
@@ -158,9 +167,7 @@ class Answered:
         }  # fmt: skip
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        cause = [] if self.cause is None else [str(self.cause)]
-        lines = [f"{self.title}.", *cause, self.prose]
-        shown = answer_html(self.verdict, lines, self.parts, self.hints)
+        shown = answer_html(self.verdict, self._lines, self.parts, self.hints)
         return {"text/plain": self.paragraph, "text/html": shown}
 
 

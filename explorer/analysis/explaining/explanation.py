@@ -2,10 +2,11 @@
 
 The verdict and the parts of the source are computed at once. Searches of the machine run when their
 results are asked for: tokens that would make the token allowed, tokens near it, the change of the
-pattern that would let it through, a way to end the text.
+constraint that would let it through, a way to end the text.
 
 Cost: well under a millisecond with a warm machine at 131,072 ids; a lazy part up to some tens of
-milliseconds, `widening` up to four compilations. The searches keep to the explanation's budget.
+milliseconds, `cause` up to a dozen machines over bytes. The searches keep to the explanation's
+budget.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from explorer.analysis.explaining.searched import (
 )
 from explorer.analysis.places.deciding import deciding_parts
 from explorer.analysis.places.spans import SourcePart
-from explorer.analysis.places.widening import Widening, widen
+from explorer.analysis.places.widening import Cause, cause_of
 from explorer.analysis.verdict.asked import as_bytes, checked_machine, spelled_ids, token_or_text
 from explorer.analysis.verdict.background import Background, background_of, measured, sorted_tokens
 from explorer.analysis.verdict.verdict import Move, judge
@@ -190,9 +191,10 @@ class Explanation(Answered):
         )
 
     @cached_property
-    def widening(self) -> Widening | None:
-        """The smallest change to the one live literal or class that allows the token."""
-        return widen(self.machine, self.verdict, self.parts)
+    def cause(self) -> Cause | None:
+        """The everyday cause, or the smallest change to the one live literal or class, which allows
+        the token; ``None`` if no change helps."""
+        return cause_of(self.constraint, self.verdict, self.parts, self.offered, self.machine)
 
     @property
     def completion(self) -> Completion | None:
@@ -265,12 +267,8 @@ class Explanation(Answered):
         if self.stage in ("constraint", "dead_end", "end_of_text") and self.nearest:
             what = "Allowed here" if self.stage == "end_of_text" else "Near it and allowed"
             hints.append(f"{what}: {' '.join(dict.fromkeys(map(show, self.nearest)))}.")
-        if self.stage == "constraint" and self.widening is not None:
-            was = self.widening.pattern[self.widening.start : self.widening.end]
-            hints.append(
-                f"With {self.widening.replacement} in place of {was} it would be allowed: "
-                f"{self.widening.changed}"
-            )
+        if self.cause is not None and not self.cause.is_everyday:
+            hints.append(self.cause.change.remedy)
         return tuple(hints)
 
     @property
@@ -296,7 +294,8 @@ class Explanation(Answered):
         if isinstance(after := self._after, BudgetExceeded):
             return [*self.stopped]
         # After them, the beginning of the token that now fits would mean something else.
-        if after and (not (why := self.cause) or (why.change.missing and not self.byte_offset)):
+        why = self._everyday
+        if after and (why is None or (why.change.missing and not self.byte_offset)):
             return [f"It would be allowed after {' '.join(map(self._show, after))}."]
         if after is None and self.stage in ("constraint", "dead_end") and self.nearest:
             return ["However the text goes on, this token stays masked."]
@@ -333,7 +332,6 @@ class Explanation(Answered):
             "after": None if after is None else list(after),
             "earlier": _plain(self.earlier),
             "nearest": list(self.nearest),
-            "widening": None if self.widening is None else self.widening.to_dict(),
             "completion": None if completion is None else {
                 "tokens": list(completion.tokens),
                 "text": shown_letters(completion.text),

@@ -1,17 +1,15 @@
-"""Changes of a source that would let a token through: the smallest one, and the everyday ones.
-
-*The smallest* change is to one place of the source, which proposes replacements (`Source.wider`),
-fewest characters first. A change counts only if the changed constraint reads the text and the
-token, and the vocabulary can finish after them.
+"""Changes of a source that would let a token through: the everyday ones, and the smallest one.
 
 *An everyday cause* is a change of the constraint: white space is allowed, the properties may come
 in any order, a keyword is left out, a code fence may surround the answer. A change is the cause
 if the changed constraint reads the text and the token. So only a change that helps is reported,
 whatever the wording of the source.
 
+*The smallest* change is to one place of the source, which proposes replacements (`Source.wider`),
+fewest characters first. It counts only if the vocabulary can finish after the token, too.
+
 What it does not do: combine two changes, or say that a change is what a user wants.
-Cost: up to four machines over bytes for the smallest change; for a cause one for each change that
-is tried, at most a dozen.
+Cost: a machine over bytes for each change that is tried, at most a dozen.
 """
 
 from __future__ import annotations
@@ -34,79 +32,6 @@ from explorer.tokens.walks.finishing import Finishing
 from explorer.tokens.walks.trie import trie_of
 
 LIMITS: Final = Budget(states=200_000, seconds=5.0)
-
-
-@dataclass(frozen=True)
-class Widening:
-    """A change of one place of a pattern.
-
-    Args:
-        pattern: The pattern as it was.
-        start, end: The span of the change.
-        replacement: The text that takes its place.
-        constraint: The whole constraint with the change; it allows the token.
-    """
-
-    pattern: str
-    start: int
-    end: int
-    replacement: str
-    constraint: Constraint
-
-    @property
-    def changed(self) -> str:
-        """The pattern with the change."""
-        return self.pattern[: self.start] + self.replacement + self.pattern[self.end :]
-
-    def to_dict(self) -> dict[str, object]:
-        """The change as plain values for JSON, without the constraint."""
-        return {
-            "pattern": self.pattern, "start": self.start, "end": self.end,
-            "replacement": self.replacement, "changed": self.changed,
-        }  # fmt: skip
-
-
-def widen(machine: TokenMachine, verdict: Verdict, parts: Sequence[SourcePart]) -> Widening | None:
-    """The smallest change that lets a token through, where exactly one place is live.
-
-    Args:
-        verdict: The verdict; only the stage `constraint` can be widened.
-        parts: The parts of the source that decide.
-
-    Returns:
-        ``None`` unless exactly one literal or class is live, and also where the token does not
-        write whole characters or no change of the place helps.
-    """
-    if verdict.stage != "constraint" or len(parts) != 1 or parts[0].role != "expects":
-        return None
-    part, whole = parts[0], machine.constraint
-    if len(part.positions) != 1 or whole is None or whole.over_tokens:
-        return None
-    if whole.source.token_stages:  # What the text allows, they may still mask.
-        return None
-    place = part.positions[0]
-    source = place.source
-    ways = ways_to(part.source, source)
-    if place.start is None or place.end is None or not source.plain_text or len(ways) != 1:
-        return None
-    written = verdict.prefix + (verdict.data or b"")
-    try:
-        rest = written[verdict.char_begin :].decode()
-    except UnicodeDecodeError:
-        return None
-    text = source.text
-    for replacement in source.wider(place.start, place.end, rest):
-        try:
-            changed = type(source).read(text[: place.start] + replacement + text[place.end :])
-            constraint = Constraint(put_source(whole.source, (*part.path, *ways[0]), changed))
-            byte_machine = constraint.machine
-            after = state_after(byte_machine, written)
-            finishing = Finishing(byte_machine, trie_of(machine.vocabulary, byte_machine))
-            if after != NO_ARC and finishing.can_finish(after, Meter(LIMITS)):
-                return Widening(text, place.start, place.end, replacement, constraint)
-        except ExplorerError:
-            continue  # The change does not parse, or makes too large a machine.
-    return None
 
 
 def ways_to(source: Source, wanted: Source) -> list[tuple[int, ...]]:
@@ -143,8 +68,13 @@ class Cause:
     change: Change
     constraint: Constraint
 
+    @property
+    def is_everyday(self) -> bool:
+        """Whether it says what is wrong, not only which place of a pattern would be wider."""
+        return bool(self.change.sentence)
+
     def __str__(self) -> str:
-        return f"{self.change.sentence} {self.change.remedy}"
+        return f"{self.change.sentence} {self.change.remedy}".lstrip()
 
     def to_dict(self) -> dict[str, object]:
         """The words as plain values for JSON."""
@@ -191,9 +121,10 @@ _SAYS_NOTHING: Final = b"<"
 
 
 def cause_of(
-    constraint: Constraint | None, verdict: Verdict, parts: Sequence[SourcePart], offered: bytes
-) -> Cause | None:
-    """The everyday cause of a masked token; ``None`` where no known change allows it.
+    constraint: Constraint | None, verdict: Verdict, parts: Sequence[SourcePart], offered: bytes,
+    machine: TokenMachine | None = None,
+) -> Cause | None:  # fmt: skip
+    """The cause of a masked token; ``None`` where no known change allows it.
 
     Args:
         constraint: The constraint; ``None`` has no cause.
@@ -201,6 +132,7 @@ def cause_of(
             begins a block of reasoning.
         parts: The parts of the source that decide.
         offered: The token and the text asked about after it, or the name of a control token.
+        machine: The token machine, whose vocabulary must finish after the smallest change.
 
     Example:
         >>> from explorer.languages.schema.source import json_schema
@@ -226,11 +158,41 @@ def cause_of(
         if is_tested:
             return cause
         try:
-            machine = cause.constraint.discover(Meter(LIMITS))
-            after = state_after(machine, written)
+            made = cause.constraint.discover(Meter(LIMITS))
+            after = state_after(made, written)
             ends = verdict.stage == "end_of_text"
-            if after != NO_ARC and (not ends or machine.is_accepting(after)):
+            if after != NO_ARC and (not ends or made.is_accepting(after)):
                 return cause
+        except ExplorerError:
+            continue  # The change does not parse, or makes too large a machine.
+    return None if machine is None else _smallest(machine, verdict, parts)
+
+
+def _smallest(machine: TokenMachine, verdict: Verdict, parts: Sequence[SourcePart]) -> Cause | None:
+    """The smallest change of the only live literal or class that lets a token through."""
+    places = [place for part in parts for place in part.positions if part.role == "expects"]
+    whole, written = machine.constraint, verdict.prefix + (verdict.data or b"")
+    if verdict.stage != "constraint" or len(parts) != 1 or len(places) != 1 or whole is None:
+        return None
+    place, source = places[0], places[0].source
+    ways = ways_to(parts[0].source, source)
+    if place.start is None or place.end is None or not source.plain_text or len(ways) != 1:
+        return None
+    text, was = source.text, place.text
+    try:
+        rest = written[verdict.char_begin :].decode()
+    except UnicodeDecodeError:
+        return None
+    for new in source.wider(place.start, place.end, rest):
+        try:
+            changed = type(source).read(wider := text[: place.start] + new + text[place.end :])
+            constraint = Constraint(put_source(whole.source, (*parts[0].path, *ways[0]), changed))
+            made = constraint.discover(Meter(LIMITS))
+            finishing = Finishing(made, trie_of(machine.vocabulary, made))
+            after = state_after(made, written)
+            if after != NO_ARC and finishing.can_finish(after, Meter(LIMITS)):
+                remedy = f"With {new} in place of {was} it would be allowed: {wider}"
+                return Cause(Change("pattern", "", remedy, f"use {wider}"), constraint)
         except ExplorerError:
             continue  # The change does not parse, or makes too large a machine.
     return None

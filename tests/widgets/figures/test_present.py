@@ -24,7 +24,6 @@ from widgets.figures.panels.reasons import (
     more_packet,
     trap_packet,
     verdict_packet,
-    widening_packet,
 )
 from widgets.figures.panels.tokens import bars
 from widgets.toy import ToyModel, toy_constraint
@@ -263,7 +262,7 @@ def test_every_packet_can_travel(vocabulary: explorer.Vocabulary, token: int) ->
     for pattern in ("[ä]", "a-7", "(a|ab)-"):
         dfa = explorer.compile(explorer.regex(pattern), vocabulary)
         found = explorer.explain(dfa, dfa.start, token)
-        packets = [verdict_packet(found), more_packet(found), widening_packet(found)]
+        packets = [verdict_packet(found), more_packet(found)]
         assert json.loads(json.dumps(packets, allow_nan=False)) == packets
         assert (packets[0] or {})["allowed"] is bool(dfa.allowed(dfa.start)[token])
 
@@ -275,9 +274,6 @@ def test_parts_of_a_combination_carry_their_own_patterns(vocabulary: explorer.Vo
     patterns = {part["pattern"] for part in packet["parts"]}  # type: ignore[attr-defined]
     assert patterns == {"a.*"}  # Only this operand dies.
     assert packet["spans"] == []  # There is no one pattern whose offsets these could be.
-    assert (widening_packet(explorer.explain(dfa, dfa.start, 4)) or {"whole": False})[
-        "whole"
-    ] is False
 
 
 @pytest.mark.parametrize(("pattern", "states"), [("(foo)+d", "1, 3"), ("(foo)+|d*for", None)])

@@ -39,8 +39,6 @@ from explorer.analysis.explaining.searched import budget_sentence
 from explorer.analysis.verdict.background import background_of
 from explorer.analysis.verdict.verdict import Verdict, judge
 from explorer.analysis.wording.words import show_control
-from explorer.languages.sources.registry import name_of
-from explorer.languages.stages.staged import unstaged
 from explorer.tokens.machine import TokenMachine
 from widgets.figures.drawing.labels import byte_text, character_text, shorten
 from widgets.figures.machines.character_fsa import character_view
@@ -253,7 +251,7 @@ def _notes(explanation: Explanation) -> list[str]:
 
 
 def more_packet(explanation: Explanation) -> dict[str, object]:
-    """The parts that need a search, without the change of the pattern.
+    """The parts that need a search.
 
     Returns:
         Plain values for JSON. ``cause``: its words, or ``None``. ``after``: the ids after which the
@@ -268,7 +266,8 @@ def more_packet(explanation: Explanation) -> dict[str, object]:
     completion = None if stopped else explanation.completion
     after = None if stopped else explanation.after
     cause = explanation.cause
-    if cause is not None and (not cause.change.missing or explanation.byte_offset):
+    said = cause.change if cause is not None and cause.is_everyday else None
+    if said is not None and (not said.missing or explanation.byte_offset):
         after = ()
     text = explanation.stage in ("constraint", "dead_end", "end_of_text")
     return {
@@ -287,25 +286,6 @@ def more_packet(explanation: Explanation) -> dict[str, object]:
             "text": show_text(completion.text),
             "forced": show_text(completion.forced) if completion.forced else "",
         },
-    }
-
-
-def widening_packet(explanation: Explanation) -> dict[str, object] | None:
-    """The smallest change of the pattern that allows the token, proved by compiling it.
-
-    Returns:
-        ``None`` if there is no such change. ``whole`` tells whether the changed pattern is the
-        whole constraint, so that it can be used in its place.
-    """
-    change = explanation.widening
-    if change is None:
-        return None
-    return {
-        "from": change.pattern[change.start : change.end],
-        "to": change.replacement,
-        "changed": change.changed,
-        "whole": unstaged(change.constraint.source).text == change.changed,
-        "kind": name_of(unstaged(change.constraint.source)),
     }
 
 

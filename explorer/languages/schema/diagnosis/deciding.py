@@ -14,7 +14,7 @@ is tried, discovered as far as the text goes, and kept for the next question.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain
@@ -41,11 +41,12 @@ from explorer.languages.schema.diagnosis.order import order_of
 from explorer.languages.schema.diagnosis.variants import Variants
 from explorer.languages.schema.options import SchemaOptions
 from explorer.languages.schema.reading.subschemas import (
+    BY_NAME,
     Schema,
     Subschema,
     every_part,
 )
-from explorer.languages.schema.reading.text import Step, spot_of, steps_to, tokens
+from explorer.languages.schema.reading.text import Step, is_whole, spot_of, steps_to, tokens
 from explorer.languages.schema.values.places import Site
 from explorer.languages.schema.values.sets import ValueSets
 
@@ -63,6 +64,8 @@ FEW: Final = 2
 """The most keywords that are named together before one around them is tried."""
 MOST_SPOTS: Final = 24
 """The most bytes of an offer at which the place is looked at."""
+LONGEST_ESCAPE: Final = 6
+"""The bytes of an escape, which may have begun before an offer."""
 MOST_INSIDE: Final = 100
 """The most keywords inside of a named one that are tried one by one in its place."""
 
@@ -265,7 +268,7 @@ class Deciding:
         before, state = last[0] if last and text.startswith(last[0][0]) else (b"", machine.start)
         try:
             state = int(run(machine, state, text[len(before) :])[-1])
-        except UnsupportedSchema:  # A keyword that the text comes to is refused.
+        except (UnsupportedSchema, BudgetExceeded):  # The text comes to what is refused or large.
             self._machines[lifted] = None
             return None
         if state != NO_ARC:
@@ -281,9 +284,8 @@ class Deciding:
             left = tuple(each for each in lifted.options if each[0] not in _LIMITS)
             if self._on_stack and left != lifted.options:  # A stack has one copy of each value.
                 return self._made(Lifted(lifted.pointers, left))
-            if _ANY_ORDER not in lifted.options:
-                raise
-            self.begin()  # Any order of many members may be too much; the rest still decides.
+            if _ANY_ORDER in lifted.options:  # That may be too much; the rest still decides.
+                self._since = _clock()
             return None
         except ExplorerError:
             return None
@@ -396,7 +398,7 @@ class Deciding:
             for lifted in self._depths():
                 if self.passes(lifted, asked):
                     return [lifted]
-        few = self._together(self._more([(alone, []) for alone, _ in levels]), asked)
+        few = self._together(self._more(levels, asked), asked)
         if few and len(few[0].pointers) + len(few[0].options) <= FEW:
             return few
         for _, holding in levels:
@@ -431,7 +433,7 @@ class Deciding:
             matters = (
                 (not compact or _is_spaced(asked))
                 if name == "whitespace"
-                else b"\\" in asked.longer
+                else b"\\" in asked.longer[max(len(asked.text) - LONGEST_ESCAPE, 0) :]
                 if name == "escapes"
                 else b"{" in asked.longer
             )
@@ -450,10 +452,7 @@ class Deciding:
 
     def _begins_listed(self, asked: Question) -> bool:
         """Whether the name that is written last begins one that the schema lists."""
-        begun, around = "", ()
-        for token, _, stack in tokens(asked.longer.decode(errors="replace")):
-            if stack and stack[-1].awaits_name and token[0] == '"':
-                begun, around = token[1:].removesuffix('"'), steps_to(stack[:-1])
+        begun, around = [("", ()), *_names(asked.longer)][-1]
         return "\\" in begun or any(name.startswith(begun) for name in self.place(around).names)
 
     def _depths(self) -> Iterator[Lifted]:
@@ -483,11 +482,16 @@ class Deciding:
                 smallest = fewer
         return [self._smaller(_all(smallest), asked)]
 
-    def _more(self, levels: list[_Level]) -> Iterator[list[Lifted]]:
+    def _more(self, levels: list[_Level], asked: Question) -> Iterator[list[Lifted]]:
         """More and more keywords that may decide together, the innermost first."""
+        plain: list[list[Lifted]] = []
         for alone, _ in levels:
-            if plain := [Lifted((pointer,)) for pointer in alone if not may_refuse(pointer)]:
-                yield plain
+            here = [Lifted((pointer,)) for pointer in alone if not may_refuse(pointer)]
+            plain += filter(None, (here[:1], here[1:]))  # The first decides most often.
+        for count, more in enumerate(plain):
+            if count == 1 and not self.passes(_all((*self._freer(asked), *chain(*plain))), asked):
+                return  # Not even all of them are enough.
+            yield more
 
     def _all_more(self, levels: list[_Level], asked: Question) -> Iterator[list[Lifted]]:
         """All keywords, those on the way to the place first."""
@@ -511,13 +515,15 @@ class Deciding:
 
     def _smaller(self, lifted: Lifted, asked: Question) -> Lifted:
         """The same with the smallest keywords inside of those that are enough in their place."""
+        names = [name for name, _ in _names(asked.longer)] or [""]
         for pointer in lifted.pointers:
             others = tuple(other for other in lifted.pointers if other != pointer)
             below = list(keywords_inside(self.schema, pointer))
             plain = [each for each in below if not may_refuse(each)]
-            tricky = [each for each in below if may_refuse(each)][:MOST_INSIDE]
+            tricky = [each for each in below if may_refuse(each) and _is_met(each, names)]
             outer = sorted(plain, key=lambda each: each.count("/"))[:MOST_TRIED]
-            for inner in self._one_of(plain, others, lifted.options, asked) or [*outer, *tricky]:
+            inside = [*outer, *tricky[:MOST_INSIDE]]
+            for inner in self._one_of(plain, others, lifted.options, asked) or inside:
                 smaller = Lifted((*others, inner), lifted.options)
                 if self.passes(smaller, asked):
                     return self._smaller(self._fewest(smaller, asked), asked)
@@ -570,6 +576,28 @@ def _opens(asked: Question) -> bool:
     begun = len(asked.text.decode(errors="replace"))
     text = asked.longer.decode(errors="replace")
     return any(token in "[{" and start >= begun for token, start, _ in tokens(text))
+
+
+def _names(text: bytes) -> list[tuple[str, tuple[Step, ...]]]:
+    """The names in the beginning of a JSON text, each with the way to its object; the last may
+    have only begun."""
+    names: list[tuple[str, tuple[Step, ...]]] = []
+    for token, _, stack in tokens(text.decode(errors="replace")):
+        if stack and stack[-1].awaits_name and token[0] == '"':
+            name = stack[-1].key if is_whole(token) else token[1:]
+            names.append((name, steps_to(stack[:-1])))
+    return names
+
+
+def _is_met(pointer: str, names: Sequence[str]) -> bool:
+    """Whether the properties on the way to a keyword are among some names; the last may have only
+    begun."""
+    steps = iter(pointer.replace("~1", "/").replace("~0", "~").split("/"))
+    for step in steps:
+        name = next(steps, "") if step in BY_NAME else ""
+        if step == "properties" and name not in names and not name.startswith(names[-1]):
+            return False
+    return True
 
 
 def _depth(text: bytes) -> int:
