@@ -268,8 +268,10 @@ class Deciding:
         before, state = last[0] if last and text.startswith(last[0][0]) else (b"", machine.start)
         try:
             state = int(run(machine, state, text[len(before) :])[-1])
-        except (UnsupportedSchema, BudgetExceeded):  # The text comes to what is refused or large.
-            self._machines[lifted] = None
+        except (UnsupportedSchema, BudgetExceeded) as error:
+            if isinstance(error, BudgetExceeded) and not lifted.options:
+                raise
+            self._machines[lifted] = None  # The text comes to what is refused, or is too much.
             return None
         if state != NO_ARC:
             last[:] = [(text, state)]
@@ -284,8 +286,9 @@ class Deciding:
             left = tuple(each for each in lifted.options if each[0] not in _LIMITS)
             if self._on_stack and left != lifted.options:  # A stack has one copy of each value.
                 return self._made(Lifted(lifted.pointers, left))
-            if _ANY_ORDER in lifted.options:  # That may be too much; the rest still decides.
-                self._since = _clock()
+            if not lifted.options:
+                raise
+            self._since = _clock()  # A freer option may be too much; the rest still decides.
             return None
         except ExplorerError:
             return None
@@ -333,10 +336,12 @@ class Deciding:
             """The keywords that decide most often come first."""
             keyword = pointer.rpartition("/")[2]
             if keyword == "type":  # A whole number that is too large could begin a fraction.
-                return 2 * (is_whole or len(steps) < deepest or begun.is_finished)
+                return 2 * (is_whole or len(steps) < depth)
             return (keyword in MISSING) != (asked.ends or asked.offer[:1] in b"}]")
 
-        deepest = max(map(len, kinds))
+        outline = begun.outline or b""
+        is_object = outline[:1] == b"{" and outline[-1:] != b":" and not begun.value
+        depth = len(begun.steps) + is_object  # Of the values that have begun.
         levels: dict[Site, _Level] = {}
         for steps in sorted(kinds, key=len, reverse=True):
             site = self.place(steps)
