@@ -38,6 +38,7 @@ from explorer.languages.schema.diagnosis.keywords import (
     with_value,
 )
 from explorer.languages.schema.diagnosis.order import order_of
+from explorer.languages.schema.diagnosis.plain_json import NO_NAME, is_between_members, names_of
 from explorer.languages.schema.diagnosis.variants import Variants
 from explorer.languages.schema.options import SchemaOptions
 from explorer.languages.schema.reading.subschemas import (
@@ -46,7 +47,7 @@ from explorer.languages.schema.reading.subschemas import (
     Subschema,
     every_part,
 )
-from explorer.languages.schema.reading.text import Step, is_whole, spot_of, steps_to, tokens
+from explorer.languages.schema.reading.text import Step, spot_of, tokens
 from explorer.languages.schema.values.places import Site
 from explorer.languages.schema.values.sets import ValueSets
 
@@ -73,31 +74,8 @@ MOST_INSIDE: Final = 100
 _Level = tuple[list[str], list[str]]
 """The keywords of a place: those that hold no subschemas, and those that hold some."""
 
-_ABOUT: Final = {
-    **dict.fromkeys(("minLength", "maxLength", "pattern", "format"), "string"),
-    **dict.fromkeys(
-        ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"), "number"
-    ),
-    **dict.fromkeys(
-        ("minItems", "maxItems", "uniqueItems", "items", "prefixItems", "additionalItems",
-         "unevaluatedItems", "contains", "minContains", "maxContains"),
-        "array",
-    ),
-    **dict.fromkeys(
-        ("required", "minProperties", "maxProperties", "properties", "patternProperties",
-         "additionalProperties", "unevaluatedProperties", "propertyNames", "dependentRequired",
-         "dependentSchemas", "dependencies"),
-        "object",
-    ),
-}  # fmt: skip
-"""The type of the values that a keyword is about, if it is about one alone."""
-_OF_OTHERS: Final = frozenset(("additionalProperties", "unevaluatedProperties"))
+_OF_OTHERS: Final = ("/additionalProperties", "/unevaluatedProperties")
 """The keywords about members that are not listed, which no order of members allows."""
-_KINDS: Final = {
-    b'"': ("string",), b"[": ("array",), b"{": ("object",), b"": ("string", "number", "array"),
-    **{bytes((byte,)): ("number",) for byte in b"-0123456789"},
-}  # fmt: skip
-"""The type of a value by its first byte."""
 
 
 class Lifted(NamedTuple):
@@ -269,7 +247,7 @@ class Deciding:
         try:
             state = int(run(machine, state, text[len(before) :])[-1])
         except (UnsupportedSchema, BudgetExceeded) as error:
-            if isinstance(error, BudgetExceeded) and not lifted.options:
+            if isinstance(error, BudgetExceeded) and not _is_freer(lifted):
                 raise
             self._machines[lifted] = None  # The text comes to what is refused, or is too much.
             return None
@@ -286,7 +264,7 @@ class Deciding:
             left = tuple(each for each in lifted.options if each[0] not in _LIMITS)
             if self._on_stack and left != lifted.options:  # A stack has one copy of each value.
                 return self._made(Lifted(lifted.pointers, left))
-            if not lifted.options:
+            if not _is_freer(lifted):
                 raise
             self._since = _clock()  # A freer option may be too much; the rest still decides.
             return None
@@ -313,21 +291,12 @@ class Deciding:
         """The keywords on the way to where a text stops, and to where the offer leads; the
         innermost first."""
         longer = asked.longer[: len(asked.text) + MOST_SPOTS]
-        kinds: dict[tuple[Step, ...], set[str]] = {}
+        ways: dict[tuple[Step, ...], None] = {}
         for end in range(len(asked.text), len(longer) + 1):
-            spot = spot_of(longer[:end])
             steps: tuple[Step, ...] = tuple(
-                each if each[0] == "member" else ("item", 0) for each in spot.steps
+                each if each[0] == "member" else ("item", 0) for each in spot_of(longer[:end]).steps
             )
-            for count, (kind, _) in enumerate(steps):
-                kinds.setdefault(steps[:count], set()).add(
-                    "object" if kind == "member" else "array"
-                )
-            begun = spot.value[:1] or longer[end : end + 1]
-            here = kinds.setdefault(steps, set())
-            if spot.outline is not None and spot.outline[:1] == b"{" and not spot.value:
-                here.add("object")
-            here.update(_KINDS.get(begun, ()))
+            ways |= dict.fromkeys(steps[:count] for count in range(len(steps) + 1))
         begun = spot_of(asked.text)
         number = spot_of(longer).value or begun.value
         is_whole = number.lstrip(b"-").isdigit()
@@ -339,17 +308,13 @@ class Deciding:
                 return 2 * (is_whole or len(steps) < depth)
             return (keyword in MISSING) != (asked.ends or asked.offer[:1] in b"}]")
 
-        outline = begun.outline or b""
-        is_object = outline[:1] == b"{" and outline[-1:] != b":" and not begun.value
-        depth = len(begun.steps) + is_object  # Of the values that have begun.
+        depth = len(begun.steps) + is_between_members(begun)  # Of the values that have begun.
         levels: dict[Site, _Level] = {}
-        for steps in sorted(kinds, key=len, reverse=True):
+        for steps in sorted(ways, key=len, reverse=True):
             site = self.place(steps)
             alone, holding = levels.get(site, ([], []))
-            for keyword, pointer, holds in self._keywords(site):
-                about = _ABOUT.get(keyword)
-                if about is None or about in kinds[steps]:
-                    (holding if holds else alone).append(pointer)
+            for pointer, holds in self._keywords(site):
+                (holding if holds else alone).append(pointer)
             alone.sort(key=partial(rank, steps))
             levels[site] = list(dict.fromkeys(alone)), list(dict.fromkeys(holding))
         return list(levels.values())
@@ -366,8 +331,8 @@ class Deciding:
         known = (self._pointers.get(id(sub.schema)) for sub in site.subschemas)
         return list(dict.fromkeys(pointer for pointer in known if pointer is not None))
 
-    def _keywords(self, site: Site) -> Iterator[tuple[str, str, bool]]:
-        """The keywords of a place: the name, the pointer, and whether it holds subschemas."""
+    def _keywords(self, site: Site) -> Iterator[tuple[str, bool]]:
+        """The keywords of a place: the pointer, and whether it holds subschemas."""
         for pointer in self.pointers_at(site):
             here = value_at(self.schema, pointer)
             if isinstance(here, dict):
@@ -392,11 +357,10 @@ class Deciding:
         levels = self._levels(asked)
         for alone, _ in levels:
             if enough := self._each(alone, asked)[:MOST_NAMED]:
-                keyword = enough[0].pointers[0].rpartition("/")[2]
-                is_ordered = _ABOUT.get(keyword, "object") == "object" and (
-                    keyword not in _OF_OTHERS or self._begins_listed(asked)
-                )
-                return enough + (self._order(asked) if is_ordered else [])
+                is_other = enough[0].pointers[0].endswith(_OF_OTHERS)
+                is_ordered = not is_other or self._begins_listed(asked)
+                between = is_ordered and is_between_members(spot_of(asked.text))
+                return enough + (self._order(asked) if between else [])
         if order := self._order(asked):
             return order
         if _opens(asked):
@@ -457,8 +421,9 @@ class Deciding:
 
     def _begins_listed(self, asked: Question) -> bool:
         """Whether the name that is written last begins one that the schema lists."""
-        begun, around = [("", ()), *_names(asked.longer)][-1]
-        return "\\" in begun or any(name.startswith(begun) for name in self.place(around).names)
+        *_, last = [NO_NAME, *names_of(asked.longer)]
+        listed = self.place(last.way).names
+        return "\\" in last.name or any(name.startswith(last.name) for name in listed)
 
     def _depths(self) -> Iterator[Lifted]:
         """The limits of depth, each lifted, and none at all."""
@@ -520,7 +485,7 @@ class Deciding:
 
     def _smaller(self, lifted: Lifted, asked: Question) -> Lifted:
         """The same with the smallest keywords inside of those that are enough in their place."""
-        names = [name for name, _ in _names(asked.longer)] or [""]
+        names = [each.name for each in names_of(asked.longer)] or [""]
         for pointer in lifted.pointers:
             others = tuple(other for other in lifted.pointers if other != pointer)
             below = list(keywords_inside(self.schema, pointer))
@@ -583,15 +548,9 @@ def _opens(asked: Question) -> bool:
     return any(token in "[{" and start >= begun for token, start, _ in tokens(text))
 
 
-def _names(text: bytes) -> list[tuple[str, tuple[Step, ...]]]:
-    """The names in the beginning of a JSON text, each with the way to its object; the last may
-    have only begun."""
-    names: list[tuple[str, tuple[Step, ...]]] = []
-    for token, _, stack in tokens(text.decode(errors="replace")):
-        if stack and stack[-1].awaits_name and token[0] == '"':
-            name = stack[-1].key if is_whole(token) else token[1:]
-            names.append((name, steps_to(stack[:-1])))
-    return names
+def _is_freer(lifted: Lifted) -> bool:
+    """Whether an option has a freer value, other than a limit of depth."""
+    return any(name not in _LIMITS for name, _ in lifted.options)
 
 
 def _is_met(pointer: str, names: Sequence[str]) -> bool:

@@ -25,8 +25,8 @@ MISSING: Final = frozenset(
 REFERENCES: Final = frozenset(("$ref", "$dynamicRef", "$recursiveRef"))
 
 
-def keywords_of(here: dict[str, Any], pointer: str) -> Iterator[tuple[str, str, bool]]:
-    """The keywords of a subschema: the name, the pointer, and whether it holds subschemas.
+def keywords_of(here: dict[str, Any], pointer: str) -> Iterator[tuple[str, bool]]:
+    """The keywords of a subschema: the pointer, and whether it holds subschemas.
 
     A subschema ``false`` inside of one that holds some counts as a keyword, and so do those of
     ``propertyNames``, which are about the same text.
@@ -41,12 +41,12 @@ def keywords_of(here: dict[str, Any], pointer: str) -> Iterator[tuple[str, str, 
         held = parts.get(keyword, [])
         if keyword == "propertyNames" and isinstance(here[keyword], dict):
             inside = keywords_inside(here, pointer_to(keyword), pointer)
-            yield from ((keyword, inner, False) for inner in inside)
+            yield from ((inner, False) for inner in inside)
         for path, part in held:
             if part is False and len(path) > 1:
-                yield keyword, pointer + pointer_to(*path), False
+                yield pointer + pointer_to(*path), False
         holds = any(isinstance(part, dict) or len(path) > 1 for path, part in held)
-        yield keyword, below, holds or keyword in REFERENCES
+        yield below, holds or keyword in REFERENCES
 
 
 REFUSING: Final = frozenset(("not", "if", "oneOf", "contains"))
@@ -60,7 +60,7 @@ def may_refuse(pointer: str) -> bool:
 def every_keyword(schema: Schema) -> Iterator[str]:
     """The pointers of all keywords of a schema, the inner ones first."""
     for pointer, here, _ in reversed([*every_part(schema)]):
-        yield from (below for _, below, _ in keywords_of(here, pointer))
+        yield from (below for below, _ in keywords_of(here, pointer))
 
 
 def keywords_inside(schema: Schema, pointer: str, before: str = "") -> Iterator[str]:
@@ -75,7 +75,7 @@ def keywords_inside(schema: Schema, pointer: str, before: str = "") -> Iterator[
                 start = before + pointer + pointer_to(*path[1:])
                 inner += [(start + below, here) for below, here, _ in every_part(part)]
         for below, here in reversed(inner):
-            yield from (each for _, each, _ in keywords_of(here, below))
+            yield from (each for each, _ in keywords_of(here, below))
 
 
 def schema_without(schema: Schema, pointers: Iterable[str]) -> Schema:

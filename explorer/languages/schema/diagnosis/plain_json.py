@@ -7,14 +7,11 @@ after "Expected by".
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections.abc import Iterator
-from contextlib import suppress
-from typing import Final
+from typing import Final, NamedTuple
 
-from explorer.languages.schema.reading.text import Spot, spot_of, tokens
+from explorer.languages.schema.reading.text import Spot, Step, is_whole, spot_of, steps_to, tokens
 
 BLANK: Final = b" \t\n\r"
 """The white space of JSON."""
@@ -31,7 +28,6 @@ _NUMBER_BEGUN: Final = re.compile(
 )
 _UNICODE: Final = re.compile(rb"(?<!\\)(?:\\\\)*\\u[0-9a-fA-F]{0,3}\Z")
 """An escape of four digits that has begun and not ended."""
-_NAME: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _WORDS: Final = (b"true", b"false", b"null")
 UNCLOSED: Final = "JSON, which has a double quote at the end of a string"
 """The rule by which a text may not end inside a string."""
@@ -40,7 +36,9 @@ _ONLY_WORDS: Final = "JSON, whose only words are true, false and null"
 
 def in_text(spot: Spot) -> bool:
     """Whether a string or a name has begun and not ended."""
-    return not spot.is_finished if spot.value[:1] == b'"' else _begun_name(spot) is not None
+    if spot.value:
+        return spot.value[:1] == b'"' and not spot.is_finished
+    return not [NO_NAME, *names_of(spot.outline or b"")][-1].is_whole
 
 
 def exceeds_floats(data: bytes, byte: int | None) -> bool:
@@ -131,51 +129,41 @@ def _rule_between(spot: Spot, byte: int, may_close: bool) -> str:
     return f"JSON, which has a value{' or ]' * (outline == b'[' and may_close)} here"
 
 
-def names_before(spot: Spot, longer: bytes) -> list[str]:
-    """The names of the open object that are begun once more, in their order.
+class Name(NamedTuple):
+    """A name in the beginning of a JSON text.
 
     Args:
-        longer: What is written after the spot; a name may end in it.
+        way: The way to its object.
+        end: Where it ends, in characters of the text.
+        is_whole: Whether it has ended, so that it is not the beginning of a name.
+    """
+
+    name: str
+    way: tuple[Step, ...] = ()
+    end: int = 0
+    is_whole: bool = True
+
+
+NO_NAME: Final = Name("")
+
+
+def names_of(text: bytes) -> list[Name]:
+    """The names in the beginning of a JSON text.
 
     Example:
-        >>> spot = spot_of(b'{"ab":1,"c":2,"a')
-        >>> names_before(spot, b"b"), names_before(spot, b'bc":')
-        (['ab'], [])
+        >>> [(each.name, each.is_whole) for each in names_of(b'{"a":{"b":1},"a')]
+        [('a', True), ('b', True), ('a', False)]
     """
-    begun = (_begun_name(spot) or b"") + longer
-    if not _begun_name(spot) or begun == b'"':
-        return []
-    ended = _NAME.match(begun)
-    spelled = ended.group() if ended else begun
-    *before, _ = names_in(spot.outline or b"")
-    return list(dict.fromkeys(name for name, _ in before if _spells(spelled, name)))
+    names: list[Name] = []
+    for token, start, stack in tokens(text.decode(errors="replace")):
+        if stack and stack[-1].awaits_name and token[0] == '"':
+            name = stack[-1].key if is_whole(token) else token[1:]
+            way = steps_to(stack[:-1])
+            names.append(Name(name, way, start + len(token), is_whole(token)))
+    return names
 
 
-def _spells(spelled: bytes, name: str) -> bool:
-    """Whether a name is spelled so, or begins so."""
-    if json.dumps(name, ensure_ascii=False).encode(errors="surrogatepass").startswith(spelled):
-        return True
-    with suppress(ValueError):
-        return json.loads(spelled) == name
-    return False
-
-
-def names_in(outline: bytes) -> Iterator[tuple[str, bytes]]:
-    """The names of an object, each with its spelling; the last may have only begun."""
-    for token, _, stack in tokens(outline.decode(errors="surrogateescape")):
-        if stack[-1].awaits_name and token[0] == '"':
-            yield stack[-1].key, token.encode(errors="surrogateescape")
-
-
-def _begun_name(spot: Spot) -> bytes | None:
-    """The spelling of a name that has begun and not ended."""
+def is_between_members(spot: Spot) -> bool:
+    """Whether a name or the end of an object comes next, or a name has begun."""
     outline = spot.outline or b""
-    if outline[:1] != b"{" or outline.endswith(b":") or spot.value or spot.is_finished:
-        return None
-    written = [spelled for _, spelled in names_in(outline)]
-    if not written or not outline.endswith(written[-1]):
-        return None
-    with suppress(ValueError):
-        json.loads(written[-1])
-        return None
-    return written[-1]
+    return outline[:1] == b"{" and outline[-1:] != b":" and not spot.value

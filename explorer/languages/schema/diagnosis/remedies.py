@@ -24,7 +24,7 @@ from explorer.languages.schema.diagnosis.keywords import (
     value_at,
     with_value,
 )
-from explorer.languages.schema.diagnosis.plain_json import names_before, names_in
+from explorer.languages.schema.diagnosis.plain_json import NO_NAME, Name, names_of
 from explorer.languages.schema.options import SchemaOptions
 from explorer.languages.schema.reading.subschemas import BY_NAME, Schema
 from explorer.languages.schema.reading.text import json_of, spot_of
@@ -258,22 +258,20 @@ def _exactly(keyword: str, value: object, asked: Question) -> str:
     """A sentence that names the property or the type; empty where the keyword's own is as good."""
     spot = spot_of(asked.text)
     if keyword == "required" and isinstance(value, list):
-        met = {name for name, _ in names_in(spot.outline or b"")}
+        met = {each.name for each in names_of(spot.outline or b"")}
         missing = [name for name in cast("list[str]", value) if name not in met]
         return _missing(missing) if met or (spot.outline or b"")[:1] == b"{" else ""
     if keyword == "dependentRequired" and isinstance(value, dict):
-        met = {name for name, _ in names_in(spot.outline or b"")}
+        met = {each.name for each in names_of(spot.outline or b"")}
         needed = cast("dict[str, list[str]]", value)
         for name, others in needed.items():
             missing = [other for other in others if other not in met]
             if name in met and missing:
                 return f"The property {missing[0]} is missing. It is required beside {name}."
     if keyword in ("additionalProperties", "unevaluatedProperties"):
-        before = [*names_in(spot.outline or b"")]
-        *_, (name, spelled) = [("", b""), *names_in(spot_of(asked.longer).outline or b"")]
-        is_new = (name, spelled) not in before or asked.text.endswith(spelled)
-        if is_new and len(spelled) > 1 and spelled.endswith(b'"'):
-            return f"The schema has no property {name}, and no others are allowed."
+        new = _new_name(asked)
+        if new.name and new.is_whole:
+            return f"The schema has no property {new.name}, and no others are allowed."
     if (
         keyword in _HOLDS
         and isinstance(value, int | float | Decimal)
@@ -305,15 +303,24 @@ def _suits(keyword: str, value: Decimal, begun: bytes, offer: bytes) -> bool:
         return False
 
 
+def _new_name(asked: Question) -> Name:
+    """The name that an offer begins or goes on with, or that the text ends with."""
+    end = len(asked.text.decode(errors="replace"))
+    return next((each for each in names_of(asked.longer) if each.end >= end), NO_NAME)
+
+
 def names_again(asked: Question) -> list[str]:
-    """The names of an object that came before and are begun once more, as they are written."""
-    spot, offer = spot_of(asked.text), asked.offer
-    if offer[:1] == b"," and spot.outline is not None and spot.outline[:1] == b"{":
-        spot, offer = spot_of(asked.text + b',"'), offer[1:].lstrip()[1:]
-    names = names_before(spot, offer)
-    if len(names) > 1:
+    """The name of an object that came before and is begun once more, as it is written."""
+    new = _new_name(asked)
+    alike = dict.fromkeys(
+        each.name
+        for each in names_of(asked.longer)
+        if each.way == new.way and each.end < new.end
+        and (each.name == new.name if new.is_whole else each.name.startswith(new.name))
+    )  # fmt: skip
+    if not new.name or len(alike) > 1:
         return []  # They are only begun alike.
-    return [json.dumps(name, ensure_ascii=False) for name in names]
+    return [json.dumps(name, ensure_ascii=False) for name in alike]
 
 
 def _missing(names: list[str]) -> str:
