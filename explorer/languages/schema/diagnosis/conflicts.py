@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
 from contextlib import suppress
-from typing import Any, Final, cast
+from typing import Final
 
 from explorer.errors import BudgetExceeded, UnsupportedSchema
-from explorer.languages.schema.reading.subschemas import BY_NAME, REMARKS, Schema, parts_of
+from explorer.languages.schema.diagnosis.keywords import schema_without, with_value
+from explorer.languages.schema.reading.subschemas import REMARKS, Schema, parts_of
 from explorer.languages.schema.reading.text import pointer_to
 
 _CONTAINERS: Final = frozenset(
@@ -41,16 +42,13 @@ def conflict(schema: Schema, is_empty: Callable[[Schema], bool]) -> tuple[str, .
         >>> conflict({"minimum": 3, "maximum": 2, "title": "none"}, lambda it: len(it) > 2)
         ('/minimum', '/maximum')
     """
-    left = _removable(schema)
-    kept: list[Path] = list(left)
-    for path in reversed(left):
-        less = [other for other in kept if other != path]
-        try:
-            if is_empty(_only(schema, left, less)):
-                kept = less
-        except (BudgetExceeded, UnsupportedSchema):
-            continue
-    return tuple(pointer_to(*path) for path in kept)
+    kept, less = _removable(schema), schema
+    for pointer, is_part in reversed(kept.items()):
+        fewer = with_value(less, pointer, True) if is_part else schema_without(less, [pointer])
+        with suppress(BudgetExceeded, UnsupportedSchema):
+            if is_empty(fewer):
+                kept, less = {each: kept[each] for each in kept if each != pointer}, fewer
+    return tuple(kept)
 
 
 def endless_reference(schema: Schema, is_empty: Callable[[Schema], bool]) -> str:
@@ -69,7 +67,7 @@ def endless_reference(schema: Schema, is_empty: Callable[[Schema], bool]) -> str
         pointer = pointer_to(*path, "$ref")
         if isinstance(target, str) and target[:1] == "#" and pointer.startswith(f"{target[1:]}/"):
             with suppress(BudgetExceeded, UnsupportedSchema):
-                if not is_empty(_only(schema, [(*path, "$ref")], [])):
+                if not is_empty(schema_without(schema, [pointer])):
                     return pointer
     return ""
 
@@ -90,32 +88,14 @@ def _level_by_level(
                 todo.append(((*path, *below), part))
 
 
-def _removable(schema: Schema) -> list[Path]:
-    """The keywords that can be taken away; a subschema ``false`` counts as one."""
-    paths: list[Path] = []
+def _removable(schema: Schema) -> dict[str, bool]:
+    """The pointers of keywords that can be taken away; a subschema ``false``, for which the value
+    is true, counts as one."""
+    pointers: dict[str, bool] = {}
     for path, here in _level_by_level(schema, _CONTAINERS):
         if here is False:
-            paths.append(path)
+            pointers[pointer_to(*path)] = True
         elif isinstance(here, dict):
-            paths += [(*path, keyword) for keyword in here if keyword not in _CONTAINERS]
-    return list(dict.fromkeys(paths))
-
-
-def _only(schema: Schema, every: list[Path], kept: list[Path]) -> Schema:
-    """A schema with only some of its keywords."""
-    gone = set(every) - set(kept)
-
-    def copied(value: Any, path: Path) -> Any:
-        if isinstance(value, dict):
-            named = bool(path) and path[-1] in BY_NAME
-            return {
-                name: copied(part, (*path, name))
-                for name, part in cast("dict[str, Any]", value).items()
-                if (*path, name) not in gone or (named and isinstance(part, bool))
-            }
-        if isinstance(value, list):
-            parts = cast("list[Any]", value)
-            return [copied(part, (*path, index)) for index, part in enumerate(parts)]
-        return True if path in gone else value
-
-    return copied(schema, ())
+            keywords = (pointer_to(*path, word) for word in here if word not in _CONTAINERS)
+            pointers |= dict.fromkeys(keywords, False)
+    return pointers
