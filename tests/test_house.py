@@ -223,7 +223,6 @@ MANY_PARAMETERS: Final[Mapping[str, int]] = {
     "gen": 9,
     "generate": 14,
     "invasiveness": 11,
-    "invasiveness_table": 9,
     "json_schema": 11,
     "mask_kernel": 21,
     "masking_distortion": 10,

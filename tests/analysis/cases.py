@@ -199,7 +199,7 @@ def searched(
             word.startswith(prefix + data) and not word.startswith(forced) for word in oracle.words
         ):
             wrong.append((pattern, prefix, token, "not forced", forced))
-    if found.stage == "constraint" and found.cause is not None:
+    if found.cause is not None and not found.cause.is_everyday:
         tally["widened"] += 1
         wide = found.cause.constraint
         machine = wide.dfa

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections import Counter
 from collections.abc import Sequence
 
@@ -17,10 +16,8 @@ import explorer
 from explorer import Sampler, Session, choice, generate, regex
 from explorer.analysis.invasiveness import (
     invasiveness,
-    invasiveness_table,
     retokenize,
 )
-from explorer.analysis.invasiveness.comparing import MeanInterval
 from explorer.automata.machine import Bool
 from explorer.decoding.models.model import Reading
 from explorer.decoding.speculation.own_first import own_first
@@ -243,31 +240,3 @@ def test_the_tokens_of_a_text_are_the_likeliest_that_agree_with_it(text: str, pr
     found = retokenize(lm, prompt, text)
     assert list(found.tokens) == expected and b"".join(found.pieces) == text.encode()
     assert found.perplexity >= 1
-
-
-# --- the table ----------------------------------------------------------------------------------
-
-
-def test_intervals_are_those_of_students_t() -> None:
-    values = [0.1, 0.4, 0.35, 0.8, 0.2]
-    found = MeanInterval.of(values)
-    expected = 2.776 * statistics.stdev(values) / math.sqrt(5)
-    assert found.mean == pytest.approx(0.37) and found.half == pytest.approx(expected, rel=1e-3)
-    assert math.isnan(MeanInterval.of([1.0]).half) and "±" not in str(MeanInterval.of([1.0]))
-
-
-def test_a_table_shows_who_breaks_the_law() -> None:
-    constraint, texts = SCRIPTS["arithmetic"]
-    lm = Scripted(BRIDGING, texts)
-    dfa = explorer.compile(constraint, BRIDGING)
-    schemes = {"ours": None, "no bridges": Forbidding(dfa, PIECES.index(b"+1"))}
-    table = invasiveness_table(
-        lm, ["a", "b", "c"], constraint, schemes, sampler=Sampler(1.0), seeds=8,
-        bridges=lambda text: sum(piece == b"+1" for piece in text.pieces),
-    )  # fmt: skip
-    ours, other = table.rows
-    assert ours.agreement.mean == 1 and not ours.violations
-    assert other.agreement.mean < 1 and other.violations and other.bridges.mean == 0
-    assert ours.bridges.mean > 0 and sum(table.outcomes.values()) == 24
-    lines = str(table).splitlines()
-    assert lines[2].startswith("ours") and "1.000 ±" in lines[2] and len(lines) == 4

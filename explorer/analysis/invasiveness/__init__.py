@@ -1,19 +1,13 @@
 """Measures of how much a constraint changes what a model writes.
 
 After Beurer-Kellner, Fischer, Vechev, "Guiding LLMs The Right Way" (2024). Read in this order:
-`comparing` (with and without the constraint: one prompt, and a table over prompts), `schemes` (the
-ways of constraining that are compared, and the model's own tokens of a text).
+`comparing` (one prompt with and without the constraint), `schemes` (the ways of constraining that
+are compared, and the model's own tokens of a text).
 """
 
 from __future__ import annotations
 
-from explorer.analysis.invasiveness.comparing import (
-    InvasivenessTable,
-    RunPair,
-    SchemeRow,
-    invasiveness,
-    invasiveness_table,
-)
+from explorer.analysis.invasiveness.comparing import RunPair, invasiveness
 from explorer.analysis.invasiveness.schemes import (
     Retokenized,
     Scheme,
@@ -23,13 +17,10 @@ from explorer.analysis.invasiveness.schemes import (
 )
 
 __all__ = [
-    "InvasivenessTable",
     "Retokenized",
     "RunPair",
     "Scheme",
-    "SchemeRow",
     "invasiveness",
-    "invasiveness_table",
     "naturalised",
     "retokenize",
     "schemes_of",
