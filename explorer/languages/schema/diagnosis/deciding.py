@@ -359,8 +359,8 @@ class Deciding:
             if enough := self._each(alone, asked)[:MOST_NAMED]:
                 is_other = enough[0].pointers[0].endswith(_OF_OTHERS)
                 is_ordered = not is_other or self._begins_listed(asked)
-                between = is_ordered and is_between_members(spot_of(asked.text))
-                return enough + (self._order(asked) if between else [])
+                between = is_between_members(spot_of(asked.text)) or asked.offer[:1] in b",}"
+                return enough + (self._order(asked) if is_ordered and between else [])
         if order := self._order(asked):
             return order
         if _opens(asked):
