@@ -215,3 +215,26 @@ def test_without_a_model_the_reader_takes_the_steps(notebook: Notebook, lab: Lab
     search.fill("5")
     root.get_by_text("no such token").wait_for()
     quiet(notebook)
+
+
+def test_in_a_lecture_one_machine_is_large_and_the_space_bar_goes_on(opened: Opened) -> None:
+    root = opened("date", 1280, 720)
+    ring = "(root) => [...root.querySelectorAll('.lmx-machine circle')].map((one) => one.getBoundingClientRect().width).sort((a, b) => b - a)[0]"
+    press(root, "as machines")
+    root.locator(".lmx-machine svg .n").first.wait_for()
+    rest(root)
+    before = root.evaluate(ring)
+    press(root, "lecture")
+    machines = root.locator(".lmx-machine")
+    for number in (0, 1, 2):
+        assert [one.is_visible() for one in machines.all()] == [i == number for i in range(3)]
+        if not number:
+            assert root.evaluate(ring) > 1.3 * before
+        root.page.keyboard.press(" ")
+        rest(root)
+    at(root, 1)  # After the third machine, a step.
+    assert [one.is_visible() for one in machines.all()] == [True, False, False]
+    root.page.keyboard.press("Escape")
+    rest(root)
+    assert all(one.is_visible() for one in machines.all())
+    assert root.locator(".lmx-numbers").is_visible()

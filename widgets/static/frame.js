@@ -7,6 +7,7 @@ const KEYS = [
   ["1 … 9", "take the allowed token of that number in the list"],
   ["↓", "into the next tokens, and from one to the other with ↑ ↓"],
   ["Enter", "take the token in focus if it is allowed, else say why not; in the pattern: compile"],
+  ["space", "in a lecture: the next machine, then a step; Esc ends it"],
   ["→ ←", "pair by pair: the next pair, the one before; Esc ends it"],
   ["Shift+Enter", "a newline in the pattern"], ["Esc", "close the reason"],
   ["↑ ↓", "in the stack: its rows; each lights its rule in the editor"],
@@ -123,7 +124,7 @@ function listen(root, ui, around) {
     const moves = (event.key.startsWith("Arrow") && keys[event.key]) || /^[1-9]$/.test(event.key);
     // A key that is held down goes on as fast as it is answered.
     if (moves && event.repeat && ui.waiting()) return event.preventDefault();
-    const act = ui.lesson?.[event.key] || keys[event.key];
+    const act = ui.lecture?.[event.key] || ui.lesson?.[event.key] || keys[event.key];
     if (act) act();
     else if (/^[1-9]$/.test(event.key)) ui.takeNth(Number(event.key));
     else if (event.key === "?" && around) around.keys.click();

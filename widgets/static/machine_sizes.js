@@ -6,13 +6,15 @@ const MOST_FIT = 1.6; // A small machine fills its place up to this size.
 const LEAST_FIT = 0.25; // In a smaller drawing nothing could be distinguished: the strip shows all of it.
 const PAIR = ["character_fsa", "token_dfa"]; // They have the same states, so one axis and one scale.
 
-/** The sizes of the drawings in `graphs`, in a column `room()` wide and `high(name)` pixels high. `sized` is called when they are
- * set. */
-function machineSizes(graphs, room, high, sized) {
+const MOST_ALONE = 4; // One that is shown alone, in a lecture.
+
+/** The sizes of the drawings in `graphs`, in a column `room()` wide and `high(name)` pixels high; `alone()` is the one that has all
+ * of it. `sized` is called when they are set. */
+function machineSizes(graphs, room, high, alone, sized) {
   let zoom = null; // A factor, "all" for all of it in view, or null for what is readable.
   const fitting = (name) => {
-    const shares = (PAIR.includes(name) ? PAIR : [name]).flatMap((one) => (graphs[one] && room() > 0 ? [room() / graphs[one].layout.width, high(one) / (graphs[one].bottom - graphs[one].top) || 1] : []));
-    return Math.min(...shares, MOST_FIT);
+    const shares = (PAIR.includes(name) && !alone() ? PAIR : [name]).flatMap((one) => (graphs[one] && room() > 0 ? [room() / graphs[one].layout.width, high(one) / (graphs[one].bottom - graphs[one].top) || 1] : []));
+    return Math.min(...shares, alone() ? MOST_ALONE : MOST_FIT);
   };
   const factor = (name = "character_fsa") => (zoom !== null && zoom !== "all" ? zoom : Math.max(fitting(name), zoom ? LEAST_FIT : READABLE));
   const set = (value) => {

@@ -34,10 +34,24 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
     built.pairwise(!built.pairs());
     ui.changed();
   } }, "pair by pair");
+  // In a lecture one machine is shown at a time, and the space bar goes on: after the third it takes a step.
+  let alone = null;
+  const lecture = h("button.quiet", { "aria-pressed": "false", title: "one machine at a time, large; the space bar goes on, Esc ends it", onclick: () => teach(alone === null ? 0 : null) }, "lecture");
+  const teach = (number) => {
+    if (number === MACHINES.length) ui.steps.step();
+    alone = number === null ? null : number % MACHINES.length;
+    ui.lecture = alone === null ? null : { " ": () => teach(alone + 1), Escape: () => teach(null) };
+    tellAround(holder, ".lmx-root", "lmx-lecture", alone !== null);
+    MACHINES.forEach(([name], i) => boxes[name].box.classList.toggle("apart", alone !== null && alone !== i));
+    mark(lecture, "aria-pressed", alone !== null);
+    holder.closest("[tabindex]")?.focus({ preventScroll: true }); // The space bar is not the button's.
+    update();
+    sizes.again();
+  };
   const text = alongText(ui);
   const holder = h("div.lmx-machines", {}, text.box);
   el.append(holder);
-  (ui.foot || el.appendChild(h("div.lmx-foot"))).append(h("div.sp"), replay ? null : pairs, asMachines, asText);
+  (ui.foot || el.appendChild(h("div.lmx-foot"))).append(h("div.sp"), ui.steps || ui.foot ? lecture : null, replay ? null : pairs, asMachines, asText);
 
   const wide = sizeOf(holder, () => {
     sizes.again();
@@ -45,7 +59,7 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
   });
   const room = () => wide.width - 2;
   const high = {}; // The heights of the drawings.
-  const sizes = machineSizes(graphs, room, (name) => high[name].height, (all) => {
+  const sizes = machineSizes(graphs, room, (name) => high[name].height, () => alone !== null, (all) => {
     for (const { fit } of Object.values(boxes)) fit.setAttribute("aria-pressed", all);
     scroll.looked();
   });
@@ -203,7 +217,7 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
     const drawable = !!(ui.position && ui.position.along);
     mark(pairs, "aria-pressed", built.pairs());
     pairs.hidden = !ui.machine || ui.line.model === undefined;
-    const columns = drawable && !built.pairs() && (along ?? ((model.get("vocabulary") || {}).size || 0) > SMALL);
+    const columns = drawable && !built.pairs() && alone === null && (along ?? ((model.get("vocabulary") || {}).size || 0) > SMALL);
     text.box.hidden = asMachines.hidden = !columns;
     asText.hidden = columns || !drawable;
     holder.classList.toggle("along", columns);

@@ -140,6 +140,7 @@ function motion(model, root, ui) {
     until(run(trail, null, 0, walk.text));
   };
   const ends = [ui.on("change", before)];
+  for (const press of ["pointerdown", "keydown"]) root.addEventListener(press, stop, true);
   return {
     air,
     ready: () => ends.push(ui.on("change", hold), ui.on("after", after)),

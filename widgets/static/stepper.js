@@ -109,14 +109,14 @@ export function renderStepper({ model, el, ui = pageState(model), alone: single 
   const end = button("▶▶", "to the end (End)", toEnd);
   const speeds = h("select", { title: "speed", "aria-label": "speed" }, SPEEDS.map(([name, value]) =>
     h("option", { value, selected: value === 1 }, name)));
-  const slow = h("input", { type: "checkbox", onchange: () => {
+  const slow = h("input", { type: "checkbox", "aria-label": "slow motion", onchange: () => {
     ui.slow = slow.checked;
     ui.inside = null;
     ui.changed();
   } });
   const where = h("span.chip.where");
   // In the explorer only what is pressed most stands beside the text.
-  const rest = [run, speeds, h("label.ck", { title: "step inside a token, byte by byte" }, slow, " slow motion"), where];
+  const rest = [run, speeds, h("label.ck", { title: "step inside a token, byte by byte" }, slow, ui.foot ? " slow" : " slow motion"), where];
   el.append(h("div.lmx-stepper", {}, first, prev, next, end, ui.foot ? null : rest, single && lineButtons(model, ui)));
   if (ui.foot) ui.foot.append(...rest);
 
