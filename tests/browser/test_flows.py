@@ -219,7 +219,8 @@ def test_without_a_model_the_reader_takes_the_steps(notebook: Notebook, lab: Lab
 
 def test_in_a_lecture_one_machine_is_large_and_the_space_bar_goes_on(opened: Opened) -> None:
     root = opened("date", 1280, 720)
-    ring = "(root) => [...root.querySelectorAll('.lmx-machine circle')].map((one) => one.getBoundingClientRect().width).sort((a, b) => b - a)[0]"
+    ring = """(root) => Math.max(...[...root.querySelectorAll('.lmx-machine circle')]
+        .map((one) => one.getBoundingClientRect().width))"""
     press(root, "as machines")
     root.locator(".lmx-machine svg .n").first.wait_for()
     rest(root)

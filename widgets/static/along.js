@@ -281,7 +281,7 @@ function alongText(ui) {
         const d = i === 0 && r > 0 ? `M${x + 8},${middle.fst + 10} C${x + 12},${y} ${x + 14},${y} ${Math.min(x + 30, z - 16)},${y} L${z - (fails ? 8 : 11)},${y}` : `M${x + (i ? 9 : RING)},${y} L${z - (fails ? 8 : i === row.length - 1 ? RING + 1 : 10)},${y}`;
         const label = writesOf(row, i);
         own[0].append(s("g.a" + (fails ? ".no" : row.allowed ? ".past" : ""), {}, s("path.line", { d, "marker-end": `url(#${id}-${fails ? "ko" : row.allowed ? "past" : "g"})` })));
-        own[1].append(s("text" + (fails ? ".ko" : ""), { x: (x + (i === 0 ? (r > 0 ? 32 : 3) : 0) + z - 6) / 2, y: y - (r > 0 ? 7 : 5) }, short(label, 16)));
+        own[1].append(s("text" + (fails ? ".ko" : ""), { x: (x + (i === 0 && r > 0 ? 24 : 3) + z - 13) / 2, y: y - (r > 0 ? 7 : 5) }, short(label, 16)));
         if (fails) own[1].append(s("text.cross", { x: z, y: y + 4 }, "✗"));
         else own[2].append(s("g.n", {}, s("circle", { cx: z, cy: y, r: 10 }), s("text.small", { x: z, y: y + 3.5 }, i === row.length - 1 ? (row.long ? "…" : "r") : short(row.fst[i] || "", 3))));
       }
