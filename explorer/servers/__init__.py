@@ -14,7 +14,7 @@ Read in this order: `tables` (what is data), `log` (a request and its response, 
 each value), `settings` (the servers, and where their settings are), `phases` (structural tags,
 tools and reasoning of a request), `request` (the places of its constraint), `run` (a run as a
 value), `formats` (reading by a table of paths), `streams` (pieces put together) and `reading` (from
-a file to runs), `reasoning` and `ends` (where the answer begins and may end), `following` (the ids
+a file to runs), `reasoning` (where the answer begins and may end), `following` (the ids
 of a run, and the part that the constraint allows), `causes` (where the answer went, and the setting
 that helps), `verdict` (the verdict on a run), `places` and `scheduler` (a line of a scheduler's
 log, and settings that accept a token).

@@ -1,7 +1,7 @@
 """The causes of a fault that a log shows: where the answer went, and the setting that helps.
 
-Each cause is a sentence of the table ``causes`` in `tables.json`, with the settings of the server
-that wrote the log in it, and of no other.
+Each cause is a sentence of the table ``sentences`` in `tables.json`, with the settings of the
+server that wrote the log in it, and of no other.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from explorer.analysis.explaining.explanation import Explanation, TextExplanation
 from explorer.arguments import shown
 from explorer.servers.following import RunReading, own_split
 from explorer.servers.phases import HARMONY_FINAL, REASONING_PARSERS, unparsed_call
@@ -26,13 +27,15 @@ from explorer.servers.reasoning import (
 )
 from explorer.servers.run import CALLED, LIMITED, ServerRun
 from explorer.servers.settings import SERVERS, setting
-from explorer.servers.tables import table
+from explorer.servers.tables import sentence, table
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.walks.tokenizations import read_tokenizations
 
-_CAUSES: Final = table("causes", dict[str, str])
+# The settings that limit the number of tokens.
 _LIMITS: Final = table("limits", tuple[str, ...])
-"""The settings that limit the number of tokens."""
+
+# The options of this package that a reason may name, and what they are at a server.
+_WORDS: Final = table("words", tuple[tuple[str, str], ...])
 
 _REPEATED: Final = re.compile(r"(.{2,24}?)\1", re.DOTALL)
 _FEWEST_REPEATS: Final = 3
@@ -44,13 +47,21 @@ def sentence_on(cause: str, run: ServerRun, **values: object) -> str:
     limit = next((key for key in _LIMITS if isinstance(run.asked(key), int)), "")
     settings = {
         "reasoning": setting(run.server, "reasoning"),
-        "thinking": _CAUSES["harmony"] if is_harmony(run) else setting(run.server, "thinking"),
+        "thinking": sentence("harmony") if is_harmony(run) else setting(run.server, "thinking"),
         "parser": f"reasoning parser {parser!r}" if parser else "reasoning parser",
         "calls": f" ({calls})" if isinstance(calls, str) else "",
         "limit": f"{limit} ({run.asked(limit)})" if limit else "the limit on tokens",
         "off": thinking_off(run),
     }
-    return _CAUSES[cause].format(**settings, **values)
+    return sentence(cause, **settings, **values)
+
+
+def in_words(why: Explanation | TextExplanation) -> str:
+    """The paragraph of an explanation, which names no option that a server does not have."""
+    paragraph = why.paragraph
+    for option, words in _WORDS:
+        paragraph = paragraph.replace(option, words)
+    return paragraph
 
 
 def causes_of(run: ServerRun, read: RunReading) -> Iterator[str]:

@@ -28,6 +28,7 @@ from explorer.errors import ExplorerError
 from explorer.servers.phases import answer_begins
 from explorer.servers.reasoning import after_mark, marks_of, parser_is_on
 from explorer.servers.run import LIMITED, ServedToken, ServerRun
+from explorer.servers.tables import sentence
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.walks.spelling import fewest_tokens, longest_spelled
 from explorer.tokens.walks.tokenizations import check_time, read_tokenizations
@@ -36,9 +37,9 @@ from explorer.tokens.words import DONE
 from explorer.vocabulary import Vocabulary
 
 _HALF: Final = "\ufffd"
+# The share of a log's tokens that must have the logged text here; some servers show a few tokens
+# in another form.
 _LEAST_AGREEING: Final = 0.9
-"""The share of a log's tokens that must have the logged text here; some servers show a few tokens
-in another form."""
 
 
 def bytes_of(ids: Iterable[int], vocabulary: Vocabulary, *, names: bool = False) -> bytes:
@@ -93,10 +94,7 @@ def identify(run: ServerRun, vocabulary: Vocabulary) -> IdentifiedRun:
     # Where the texts are not the bytes, a space was lost, for example.
     if run.text is not None and known.data(vocabulary) != run.text.encode():
         return _of_text(run, vocabulary)
-    return replace(known, notes=(_FOUND, *known.notes))
-
-
-_FOUND: Final = "The log has no ids; they were found by what each token writes."
+    return replace(known, notes=(sentence("found"), *known.notes))
 
 
 def _check_meaning(run: ServerRun, vocabulary: Vocabulary) -> None:
@@ -159,33 +157,24 @@ def _answer(run: ServerRun, ids: tuple[int, ...], vocabulary: Vocabulary) -> Ide
 
 
 def _of_text(run: ServerRun, vocabulary: Vocabulary) -> IdentifiedRun:
-    text = run.text
-    if not text and not run.tokens:
+    text = run.text if run.text is not None or not run.tokens else _texts(run)
+    if not text:
         return IdentifiedRun((), text)
-    if text is None:
-        text = "".join(token.text or "" for token in run.tokens)
-    why = (
-        "The log's tokens do not write its text with this tokenizer"
-        if run.tokens
-        else "The log has a text and no tokens"
-    )
-    notes = [f"{why}, {_JUDGED_AS_TEXT}"]
+    notes = [sentence("other_tokens" if run.tokens else "no_tokens")]
     # A text beside its reasoning has had the reasoning taken off.
     reasoned = None if run.reasoning else after_mark([text.encode()], marks_of(run))
     mark = "" if reasoned is None else reasoned[1]
     if mark:
         text = text.encode()[answer_begins(text.encode(), mark) :].decode()
-        notes.append(f"The reasoning up to {mark} was left out.")
+        notes.append(sentence("reasoning_off", mark=mark))
     if run.finish in LIMITED and text.endswith(_HALF):
         text = text.rstrip(_HALF)
-        notes.append("The text was cut within a character, which was left out.")
+        notes.append(sentence("half"))
     return IdentifiedRun(own_split(text, vocabulary), text, tuple(notes), mark)
 
 
-_JUDGED_AS_TEXT: Final = (
-    "so the text was judged, whichever way it was cut into tokens. The session shows one way; the "
-    "model may have taken another, and log-probabilities are not known."
-)
+def _texts(run: ServerRun) -> str:
+    return "".join(token.text or "" for token in run.tokens)
 
 
 def own_split(text: str, vocabulary: Vocabulary) -> tuple[int, ...]:
@@ -285,16 +274,12 @@ def follow_run(
     if byte_machine is None or not byte_machine.reads_letters or read.complete:
         return read
     if ids := _split_at_names(run.text, vocabulary):
-        named = _follow_ids(IdentifiedRun(ids, None, (_NAMED, *run.notes[1:])), machine, meter)
+        named = _follow_ids(
+            IdentifiedRun(ids, None, (sentence("names_read"), *run.notes[1:])), machine, meter
+        )
         size = len(bytes_of(named.ids, vocabulary, names=True))
         return named if named.complete or size > len(read.data) else read
     return read
-
-
-_NAMED: Final = (
-    "The names of control tokens in the text were read as those tokens. The rest was cut as the "
-    "tokenizer cuts it; the model may have cut it otherwise."
-)
 
 
 def _follow_text(run: IdentifiedRun, machine: TokenMachine, meter: Meter) -> RunReading:

@@ -36,16 +36,16 @@ from explorer.servers.phases import demanded_tools, tools_of, unknown_parser, un
 from explorer.servers.request import RequestedConstraint, engine_of, requested_of, stops_of
 from explorer.servers.run import REFUSED, ServedToken, ServerRun
 from explorer.servers.settings import server_of
-from explorer.servers.tables import table
+from explorer.servers.tables import sentence, table
 
 FORMATS: Final = table("formats", dict[str, dict[str, tuple[str, ...]]])
 """The formats by name; a log is read by the first that recognises it."""
 
+# What a part of an answer is, by its type; empty for what the whole is that it is a part of.
 _PARTS: Final = table("parts", dict[str, str])
-"""What a part of an answer is, by its type; empty for what the whole is that it is a part of."""
 
+# The keys of a part that hold a text, or further parts.
 _PART_KEYS: Final = table("part_keys", tuple[str, ...])
-"""The keys of a part that hold a text, or further parts."""
 
 
 def format_names() -> tuple[str, ...]:
@@ -168,7 +168,7 @@ def _runs_of(read: _LoggedAnswer, server: str) -> Iterator[ServerRun]:
         return
     refused = text if base.finish in REFUSED else None
     if (refusal := texts.get("refusal") or refused) and text in (None, "", refused):
-        said = "The answer is a refusal, about which no constraint of the request speaks."
+        said = sentence("refusal")
         yield replace(base, text=refusal, requested=None, elsewhere=said, notes=(*base.notes, said))
         return
     tokens = _tokens(read)
@@ -188,15 +188,12 @@ def _prompt(place: LogPlace) -> str | tuple[dict[str, str], ...] | None:
     turns = place.entries("a text, or a list of messages")
     if not turns or not all(turn.has("role") for turn in turns):
         return None
-    return tuple(
-        {
-            "role": turn.at("role").text(),
-            "content": "".join(
-                part.text() for kind, part in _parts(turn.at("content"), "") if not kind
-            ),
-        }
-        for turn in turns
-    )
+    return tuple(map(_turn, turns))
+
+
+def _turn(turn: LogPlace) -> dict[str, str]:
+    texts = (part.text() for kind, part in _parts(turn.at("content"), "") if not kind)
+    return {"role": turn.at("role").text(), "content": "".join(texts)}
 
 
 def _parts(place: LogPlace, kind: str) -> Iterator[tuple[str, LogPlace]]:
@@ -248,18 +245,13 @@ def _call(base: ServerRun, call: LogPlace) -> ServerRun:
         if as_object:
             said.append("The log has them as an object; they were judged as json.dumps writes it.")
     else:
-        elsewhere = f"{said[0]} {_UNCONSTRAINED}"
+        elsewhere = f"{said[0]} {sentence('unconstrained')}"
     notes = (*run.notes, elsewhere or " ".join(said))
     return replace(run, requested=wanted, elsewhere=elsewhere, notes=notes)
 
 
-_UNCONSTRAINED: Final = (
-    "The request does not constrain its arguments: it neither names the tool in tool_choice nor "
-    "demands a call nor says that it is strict, and its other constraints speak about the text."
-)
-
+# The text that vLLM writes for a token with ``return_tokens_as_token_ids``.
 _ID_TEXT: Final = re.compile(r"token_id:(0|[1-9][0-9]{0,9})")
-"""The text that vLLM writes for a token with ``return_tokens_as_token_ids``."""
 
 
 def _tokens(read: _LoggedAnswer) -> tuple[ServedToken, ...]:

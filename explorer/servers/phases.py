@@ -16,7 +16,7 @@ from explorer.languages.phases.functions import any_text, control_names, phase, 
 from explorer.languages.phases.structural import StructuralTag
 from explorer.languages.tools.functions import tools
 from explorer.servers.log import LogPlace
-from explorer.servers.tables import by_name, table
+from explorer.servers.tables import by_name, sentence, table
 from explorer.vocabulary import Vocabulary
 
 TOOL_PARSERS: Final = by_name("tool_parsers")
@@ -113,17 +113,11 @@ def schema_of_calls(request: LogPlace) -> object:
     wanted = [tool for tool in listed if not demanded or tool.at("name").value in demanded]
     if request.find("tool_choice").value not in ("required", "any") and len(wanted) == 1:
         return wanted[0].at("parameters").value
-    calls = [
-        {
-            "type": "object",
-            "properties": {
-                "name": {"const": tool.at("name").value},
-                "parameters": tool.at("parameters").value,
-            },
-            "required": ["name", "parameters"],
-        }
+    members = [
+        {"name": {"const": tool.at("name").value}, "parameters": tool.at("parameters").value}
         for tool in wanted
     ]
+    calls = [{"type": "object", "properties": each, "required": [*each]} for each in members]
     return {"type": "array", "minItems": 1, "items": {"anyOf": calls}} if calls else None
 
 
@@ -132,11 +126,7 @@ def unparsed_call(request: LogPlace, text: str) -> str:
     mark = next((each for each in CALL_MARKS if each in text), None)
     if mark is None or not tools_of(request) or request.has("tool_call_parser"):
         return ""
-    return (
-        f"The text holds {mark}, with which a call begins: the server did not read it as one. "
-        "Give it the model's parser of calls (vLLM: --enable-auto-tool-choice "
-        f"--tool-call-parser {CALL_MARKS[mark]})."
-    )
+    return sentence("unparsed_call", mark=mark, parser=CALL_MARKS[mark])
 
 
 def unknown_parser(request: LogPlace) -> str:
@@ -145,13 +135,10 @@ def unknown_parser(request: LogPlace) -> str:
     if not isinstance(parser, str) or parser in TOOL_PARSERS:
         return ""
     if parser in UNREAD_PARSERS:
-        return f"tool_call_parser {parser!r} is not followed: {UNREAD_PARSERS[parser]}."
+        return sentence("unread_calls", parser=parser, why=UNREAD_PARSERS[parser])
     near = get_close_matches(parser, TOOL_PARSERS, 3)
     meant = f" Is it {' or '.join(near)}?" if near else ""
-    return (
-        f"tool_call_parser {parser!r} is not known here, so no markup is followed.{meant} "
-        "docs/servers.md lists the names."
-    )
+    return sentence("unknown_calls", parser=parser, meant=meant)
 
 
 def tools_constraint(place: LogPlace, vocabulary: Vocabulary | None) -> Constraint:

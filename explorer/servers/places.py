@@ -116,11 +116,7 @@ class TextsOfStates:
 
 def _is_text(data: bytes) -> bool:
     """Whether some bytes are whole characters, or hold a control token."""
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return b"\xf8" in data
-    return True
+    return b"\xf8" in data or "\ufffd" not in data.decode(errors="replace")
 
 
 def _different(machine: ByteMachine, state: int) -> Iterator[int]:

@@ -113,20 +113,16 @@ def _bound(size: int, most: int, what: str, place: LogPlace) -> None:
 
 def _content(given: object) -> bytes:
     """The content of a file; for a parsed log its JSON."""
-    if isinstance(given, bytes | bytearray | memoryview):
-        return bytes(cast("bytes", given))
     if isinstance(given, str):
         return whole_text("data", given).encode()
+    if isinstance(given, bytes | bytearray | memoryview):
+        return bytes(cast("bytes", given))
     if not isinstance(given, Mapping | list | tuple):
         raise wrong("data", given, "the content of a log", remedy=_CONTENT)
     try:
         return json.dumps(given).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise ExplorerError(
-            f"data holds what JSON cannot: {str(error)[:200]}.",
-            remedy=_CONTENT,
-            evidence={"reason": str(error)[:200]},
-        ) from error
+        raise ExplorerError(f"data is not JSON: {str(error)[:200]}.", remedy=_CONTENT) from error
 
 
 _CONTENT: Final = (

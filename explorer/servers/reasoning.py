@@ -1,22 +1,31 @@
-"""The reasoning of a run: its markers, and the settings about it.
+"""Where the answer of a run begins and where it may end: its reasoning, and the ends of a text.
 
 A model that reasons writes its reasoning between two markers before its answer. A server with a
 reasoning parser puts it into a field of its own, and the constraint begins after it; without one it
 stays in the content, where the constraint does not allow it. So the parser, the switch for
 thinking, the constraint and the limit on tokens must fit each other, and each misfit loses the
 answer in a way of its own (`explorer.servers.causes`).
+
+More than one token may end a text. The ends come from the tokenizer and its
+``generation_config.json`` (`Vocabulary.eos_ids`), from the log (the stop that a response names,
+``eos_token_id``), and, for the last token of a run, from names that are ends in every model that
+has them.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import accumulate
+from typing import Final, cast
 
 from explorer.servers.phases import HARMONY_FINAL, REASONING_PARSERS, answer_begins
 from explorer.servers.run import ServerRun
 from explorer.servers.tables import table
+from explorer.vocabulary import Vocabulary
 
 MARKERS: Final = table("markers", tuple[tuple[str, str], ...])
 """The markers that begin the reasoning, and those after which the answer begins."""
@@ -99,15 +108,10 @@ def after_mark(pieces: Sequence[bytes], marks: Sequence[str]) -> tuple[int, str]
     Args:
         pieces: What is shown of each token, or a whole text as its bytes.
     """
-    whole = b"".join(pieces)
+    whole, ends = b"".join(pieces), [*accumulate(map(len, pieces))]
     for mark in marks:
-        at = answer_begins(whole, mark)
-        if at is not None:
-            far = 0
-            for count, piece in enumerate(pieces, 1):
-                far += len(piece)
-                if far >= at:
-                    return count, mark
+        if (at := answer_begins(whole, mark)) is not None:
+            return bisect_left(ends, at) + 1, mark
     return None
 
 
@@ -134,3 +138,49 @@ def soft_switch(run: ServerRun) -> str:
     ]  # fmt: skip
     switches = re.findall(r"(?<!\S)/(?:no_)?think(?!\S)", "\n".join(turns))
     return switches[-1] if switches else ""
+
+
+END_NAMES: Final = table("end_names", frozenset[str])
+"""The names of tokens that end a text or a turn."""
+
+
+def with_ends(run: ServerRun, vocabulary: Vocabulary) -> tuple[Vocabulary, tuple[str, ...]]:
+    """The vocabulary with the ends that a run has, and a sentence on each that was added."""
+    named = {name: token for token, name in vocabulary.special.items()}
+    given = run.asked("eos_token_id", "generation_config.eos_token_id", "server.eos_token_id")
+    listed = cast("list[object]", given) if isinstance(given, list) else [given]
+    last = run.tokens[-1].token if run.tokens else None
+    reasons = {
+        "its name is that of an end or of padding, and the run ends with it": (
+            [last] if vocabulary.special.get(last or 0, "") in END_NAMES else []
+        ),
+        "the log has it as eos_token_id": listed,
+        "the log names it as the stop": (
+            [named.get(str(stop), stop) for stop in run.stops] if run.stop_named else []
+        ),
+    }
+    ends: dict[int, str] = {}
+    for why, tokens in reasons.items():
+        for token in tokens:
+            if type(token) is not int or token not in vocabulary.special:
+                continue
+            name = vocabulary.special[token]
+            if token not in vocabulary.eos_ids and not _is_asked_for(run, name):
+                ends[token] = f"{name} (id {token}): {why}"
+    if not ends:
+        return vocabulary, ()
+    said = f"A further end of text was taken: {'; '.join(ends.values())}. "
+    return _with_more(vocabulary, tuple(ends)), (f"{said}--eos names the ends otherwise.",)
+
+
+@lru_cache(maxsize=8)
+def _with_more(vocabulary: Vocabulary, ends: tuple[int, ...]) -> Vocabulary:
+    return replace(vocabulary, eos_ids=tuple(sorted({*vocabulary.eos_ids, *ends})))
+
+
+def _is_asked_for(run: ServerRun, name: str) -> bool:
+    """Whether the constraint itself may speak of a token, so that it is not taken for an end."""
+    asked = run.requested
+    if not name or asked is None or asked.kind not in ("structural_tag", "tools"):
+        return False
+    return name in ("<|call|>" if asked.kind == "tools" else str(asked.place.value))

@@ -28,7 +28,7 @@ from explorer.servers.phases import (
     tools_constraint,
 )
 from explorer.servers.settings import ASSUMED, SERVERS
-from explorer.servers.tables import by_name, table
+from explorer.servers.tables import by_name, sentence, table
 from explorer.vocabulary import Vocabulary
 
 MOST_FREE_DEPTH: Final = 8
@@ -168,14 +168,8 @@ PLACES: Final = table("places", tuple[ConstraintPlace, ...])
 FORMATTED: Final = ("response_format", "text.format", "output_format", "output_config.format")
 """The paths of objects whose ``type`` says what the others mean."""
 
+# The objects of which each key is a constraint of its own.
 _SEVERAL: Final = ("structured_outputs", "guided_decoding")
-"""The objects of which each key is a constraint of its own."""
-
-_CALLS_AS_JSON: Final = (
-    "A call is demanded and the log names no parser of calls, so the text was held against the "
-    "JSON that servers make a model write then: the arguments of the named tool, or a list of "
-    "objects with a name and parameters."
-)
 
 
 def requested_of(request: LogPlace, server: str = "") -> RequestedConstraint | None:
@@ -193,7 +187,7 @@ def requested_of(request: LogPlace, server: str = "") -> RequestedConstraint | N
         named = [RequestedConstraint(request, "tools")]
     elif not named and request and (schema := schema_of_calls(request)) is not None:
         place = LogPlace(request.file, "request.tools", schema)
-        named = [RequestedConstraint(place, "json", notes=(_CALLS_AS_JSON,))]
+        named = [RequestedConstraint(place, "json", notes=(sentence("calls_as_json"),))]
     if len(named) > 1:
         raise named[1].place.wrong(
             f"allowed beside {named[0].place.path}: a request has one constraint",
@@ -219,17 +213,14 @@ def _named(owner: LogPlace, server: str) -> Iterator[RequestedConstraint]:
 
 def _of_row(owner: LogPlace, row: ConstraintPlace, server: str) -> RequestedConstraint:
     place, key = owner.one(row.path), row.path.split(".")[0]
-    notes = (
-        [row.note.replace("PATH", row.path)]
-        if row.note and server in ("", row.server or server)
-        else []
-    )
+    told = row.note if server in ("", row.server or server) else ""
+    notes = [told.replace("PATH", row.path)] if told else []
     flags = ("disable_any_whitespace", "constrained_json_disable_any_whitespace")
     backend = str(owner.find("guided_decoding_backend").value)
     compact = any(owner.find(flag).value is True for flag in flags)
     compact = compact or "disable-any-whitespace" in backend
     if owner.find(f"{key}.disable_any_whitespace").value is True and not compact:
-        notes.append(_IGNORED.format(SERVERS["vllm"].whitespace))
+        notes.append(sentence("ignored", setting=SERVERS["vllm"].whitespace))
     if owner.find(f"{key}.disable_additional_properties").value is True:
         notes.append("disable_additional_properties is not followed.")
     pattern = owner.find(f"{key}.whitespace_pattern").optional_text()
@@ -238,25 +229,19 @@ def _of_row(owner: LogPlace, row: ConstraintPlace, server: str) -> RequestedCons
     return RequestedConstraint(place, row.kind, compact, pattern, tuple(notes))
 
 
-_IGNORED: Final = (
-    "vLLM ignores disable_any_whitespace in a request, so white space was allowed between the "
-    "tokens of JSON. Set it at the server: {}"
-)
-
-
 def _as_read(made: RequestedConstraint, request: LogPlace, server: str) -> RequestedConstraint:
     """A constraint with the engine that reads it, and the white space that this engine takes."""
     schema = made.place.value if made.kind == "json" else None
     schema = parsed(schema) if isinstance(schema, str) else schema
     made = replace(made, engine=engine_of(request, server, schema))
     if made.engine != engine_of(request, server):
-        made = replace(made, notes=(*made.notes, _FALLEN_BACK.format(made.engine)))
+        made = replace(made, notes=(*made.notes, sentence("fallen_back", engine=made.engine)))
     if made.pattern is None and not made.compact and (server, made.engine) == ("tgi", "outlines"):
         version = str(request.find("server.version", "server.name").value)
         compiled_by_router = re.search(r"\b[3-9]\.", version)
         return made if compiled_by_router else replace(made, pattern=TGI_BLANK)
     if made.pattern is not None and made.engine in ("xgrammar", "llguidance"):
-        note = f"whitespace_pattern is read by Outlines alone; {made.engine} ignores it."
+        note = sentence("pattern_ignored", engine=made.engine)
         return replace(made, pattern=None, notes=(*made.notes, note))
     return made
 
@@ -264,17 +249,11 @@ def _as_read(made: RequestedConstraint, request: LogPlace, server: str) -> Reque
 TGI_BLANK: Final = r"[\n ]*"
 """The white space between the tokens of JSON that TGI hands to Outlines, before version 3."""
 
-_FALLEN_BACK: Final = (
-    "vLLM gives a schema with such keywords (multipleOf, uniqueItems, patternProperties beside "
-    "properties, a length beside a pattern or format, several allOf, ...) to {0} where no backend "
-    "is set, so it was read as {0} reads it."
-)
-
+# The engines by the names that servers give them.
 _ENGINES: Final = by_name("engines")
-"""The engines by the names that servers give them."""
 
+# The settings of a request or a server that name its engine.
 _ENGINE_PATHS: Final = table("engine_paths", tuple[str, ...])
-"""The settings of a request or a server that name its engine."""
 
 
 def engine_of(request: LogPlace, server: str, schema: object = None) -> str:
@@ -293,14 +272,14 @@ def engine_of(request: LogPlace, server: str, schema: object = None) -> str:
     return SERVERS[server or ASSUMED].engine
 
 
+# The parts of a schema that vLLM 0.33 does not give to xgrammar (`backend_xgrammar.py`): types,
+# and sets of keywords, or of facts about them, of each of which one must hold.
 _FALL_BACKS: Final = table(
     "falls_back", tuple[tuple[frozenset[str], tuple[frozenset[str], ...]], ...]
 )
-"""The parts of a schema that vLLM 0.33 does not give to xgrammar (`backend_xgrammar.py`): types,
-and sets of keywords, or of facts about them, of each of which one must hold."""
 
+# The formats of strings that vLLM gives to xgrammar.
 _FORMATS_OF_XGRAMMAR: Final = table("formats_of_xgrammar", frozenset[str])
-"""The formats of strings that vLLM gives to xgrammar."""
 
 
 def _auto_of_vllm(schema: object) -> str:

@@ -25,6 +25,7 @@ from explorer.languages.engines.reading import as_engine, engine_name
 from explorer.languages.engines.source import EngineSchema
 from explorer.languages.grammar.functions import grammar
 from explorer.languages.schema.source import JsonSchema, json_schema
+from explorer.servers.causes import in_words
 from explorer.servers.following import IdentifiedRun, RunReading, bytes_of, follow_run
 from explorer.servers.log import LogPlace, ServerLog, parsed
 from explorer.servers.phases import after_reasoning
@@ -32,11 +33,9 @@ from explorer.servers.places import MOST_STATES, PlaceOfToken, TextsOfStates
 from explorer.servers.reasoning import MARKERS
 from explorer.servers.request import MOST_FREE_DEPTH, requested_of
 from explorer.servers.settings import server_of, setting
-from explorer.servers.tables import table
+from explorer.servers.tables import sentence, table
 from explorer.tokens.compile import compile as compiled
 from explorer.vocabulary import Vocabulary
-
-_CAUSES: Final = table("causes", dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +122,14 @@ class ScheduledTokens:
         lines = [", ".join(f"{token} is {text}" for token, text in tokens) + ".", *self.remarks]
         if self.explanation is not None and self.rejected is not None:
             lines.append(f"Token {self.rejected} of the line is the first that is refused.")
-            lines.append(self.explanation.paragraph)
+            lines.append(in_words(self.explanation))
         elif self.taken:
             lines.append("The constraint takes them there.")
         else:
             what = str(self.ids[0]) if len(self.ids) == 1 else "The line"
             seen = "" if self.whole else f" (of the first {MOST_STATES:,} states)"
             where = "; ".join(map(str, self.allowed))
-            lines.append(f"{what} is allowed{seen or ''}: {where}." if where else
+            lines.append(f"{what} is allowed{seen}: {where}." if where else
                          f"{what} is allowed in no state{seen}.")  # fmt: skip
             if self.refused:
                 lines.append(f"It is refused: {'; '.join(map(str, self.refused))}.")
@@ -227,11 +226,11 @@ def requested_by(
 def _remarks(ids: Sequence[int], vocabulary: Vocabulary) -> Iterator[str]:
     """Sentences on what some tokens show without any constraint."""
     if ids[0] == 0:
-        yield _CAUSES["first_id"]
+        yield sentence("first_id")
     for k, token in enumerate(ids):
         name = bytes_of([token], vocabulary, names=True).decode(errors="replace").strip()
         if len(ids) > 1 and any(name == last for _, last in MARKERS):
-            yield _CAUSES["crossed"].format(mark=name, token=token, k=k)
+            yield sentence("crossed", mark=name, token=token, k=k)
 
 
 def _after(
@@ -292,7 +291,7 @@ def _settings(
         yield said, Constraint(wider)
     shown = bytes_of(ids, vocabulary, names=True)
     for end in (last for _, last in MARKERS if last.encode() in shown):
-        said = _CAUSES["begins_after"].format(mark=end, reasoning=setting(server, "reasoning"))
+        said = sentence("begins_after", mark=end, reasoning=setting(server, "reasoning"))
         yield said, after_reasoning(constraint, end, vocabulary)
 
 

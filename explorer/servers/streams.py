@@ -19,17 +19,17 @@ from explorer.servers.log import LogPlace, ServerLog, parsed
 
 _Object = dict[str, Any]
 
+# The keys whose texts come in pieces.
 _TEXTS: Final = frozenset({
     "content", "text", "arguments", "reasoning", "reasoning_content", "thinking", "refusal",
     "response", "input",
 })  # fmt: skip
-"""The keys whose texts come in pieces."""
 
+# The items of the Responses interface whose texts come in pieces, by the events of the pieces.
 _KINDS: Final = {
     "output_text": "message", "function_call_arguments": "function_call",
     "reasoning_text": "reasoning", "reasoning_summary_text": "reasoning",
 }  # fmt: skip
-"""The items of the Responses interface whose texts come in pieces, by the events of the pieces."""
 
 LONGEST_LINE: Final = 2**20
 """The longest line of a text log that is read."""
@@ -168,7 +168,9 @@ def _object(data: bytes) -> _Object | None:
 # --- text logs --------------------------------------------------------------------------------
 
 _TEXT: Final = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
-_RECEIVED: Final = re.compile(rf"Received request (\S+): (?:prompt: ({_TEXT}|None), )?params: (.*)")
+_RECEIVED: Final = re.compile(
+    rf"Received request (\S+): (?:prompt: ({_TEXT}|None), )?params: (\w+\(.*\))"
+)
 _GENERATED: Final = re.compile(
     rf"Generated response (\S+?)(?: \(([^)]*)\))?: output: ({_TEXT}), "
     r"output_token_ids: (\[[\d, ]*\]|None), finish_reason: (\w+)"
@@ -186,7 +188,7 @@ def documents_of_log(data: bytes) -> list[object]:
         if len(line) > LONGEST_LINE:
             continue
         if match := _RECEIVED.search(line):
-            settings = {"": _python(_call(match[3]))}
+            settings = {"": _python(match[3])}
             prompt = {"prompt": _python(match[2] or "None")}
             requests[match[1]] = _member(settings, "") | prompt
         elif match := _GENERATED.search(line):
@@ -205,16 +207,6 @@ def documents_of_log(data: bytes) -> list[object]:
             asked, response = _python(match[1]), _python(match[2])
             documents.append({"server": "sglang", "request": asked, "response": response})
     return documents
-
-
-def _call(text: str) -> str:
-    """The call that a text begins with, up to its closing bracket."""
-    depth = 0
-    for part in re.finditer(rf"{_TEXT}|[()]", text):
-        depth += {"(": 1, ")": -1}.get(part[0], 0)
-        if part[0] == ")" and depth == 0:
-            return text[: part.end()]
-    return text
 
 
 def _python(text: str) -> object:

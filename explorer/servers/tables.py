@@ -1,8 +1,9 @@
 """The facts about servers that are data: `tables.json`, one row per line.
 
-``formats`` are `explorer.servers.formats.LogFormat`, ``places`` those of a constraint in a request,
+``formats`` are paths (`explorer.servers.formats`), ``places`` those of a constraint in a request,
 ``servers`` their settings and the signs that give one away; parsers are listed by their markup or
-mark, ``markers`` are those around reasoning, and ``end_names`` the names of ends.
+mark, ``markers`` are those around reasoning, ``end_names`` the names of ends, and ``sentences``
+what a verdict says of servers, models and logs.
 """
 
 from __future__ import annotations
@@ -26,6 +27,11 @@ def _tables() -> dict[str, object]:
 def table(name: str, kind: type[Row]) -> Row:
     """A table as values of a type."""
     return msgspec.convert(_tables()[name], kind)
+
+
+def sentence(name: str, **values: object) -> str:
+    """A sentence of the table ``sentences``, with values in it."""
+    return table("sentences", dict[str, str])[name].format(**values)
 
 
 def by_name(name: str) -> Mapping[str, str]:

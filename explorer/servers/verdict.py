@@ -40,15 +40,20 @@ from explorer.languages.engines.reading import (
 )
 from explorer.languages.schema.diagnosis.remedies import LOOP_REMEDIES
 from explorer.languages.schema.source import JsonSchema
-from explorer.servers.causes import causes_of, misfits, read_by, sentence_on, where_it_went
-from explorer.servers.ends import with_ends
+from explorer.servers.causes import (
+    causes_of,
+    in_words,
+    misfits,
+    read_by,
+    sentence_on,
+    where_it_went,
+)
 from explorer.servers.following import IdentifiedRun, RunReading, follow_run, identify
-from explorer.servers.reasoning import parser_is_on
+from explorer.servers.reasoning import parser_is_on, with_ends
 from explorer.servers.request import MOST_FREE_DEPTH, TGI_BLANK, RequestedConstraint
 from explorer.servers.run import ENDED, FAILED, STOPPED, ServerRun
 from explorer.servers.scheduler import settings_that_take
 from explorer.servers.settings import setting
-from explorer.servers.tables import table
 from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary
 
@@ -62,11 +67,8 @@ _Why = Explanation | TextExplanation | None
 
 _LEAST_DEPTH: Final = 3
 
+# The number of last characters of a long text that are shown.
 _TAIL: Final = 48
-"""The number of last characters of a long text that are shown."""
-
-_WORDS: Final = table("words", tuple[tuple[str, str], ...])
-"""The options of this package that a reason may name, and what they are at a server."""
 
 
 @dataclass(frozen=True)
@@ -141,19 +143,11 @@ class RunVerdict:
     def __str__(self) -> str:
         lines = [f"{self.run.place} ({self.run.format}): {self.sentence}"]
         if self.explanation is not None:
-            lines.append(_in_words(self.explanation))
+            lines.append(in_words(self.explanation))
         lines += [f"Loop: {trap.message} {trap.remedy}" for trap in self.loops]
         lines += [f"Note: {note}" for note in self.notes]
         # Texts and names in a log are untrusted, and a terminal would obey control characters.
         return without_controls("\n".join(lines))
-
-
-def _in_words(why: Explanation | TextExplanation) -> str:
-    """The paragraph of an explanation, which names no option that a server does not have."""
-    paragraph = why.paragraph
-    for option, words in _WORDS:
-        paragraph = paragraph.replace(option, words)
-    return paragraph
 
 
 def session_of(
@@ -467,7 +461,7 @@ def _differences(
     lines = [" ".join((f"{said}.", *remarks))]
     if ahead:
         _, sentence, why = _outcome(run, of_schema, None, budget)
-        lines.append(_in_words(why) if why else sentence)
+        lines.append(in_words(why) if why else sentence)
     yield "\n".join(lines)
 
 

@@ -192,6 +192,11 @@ def test_a_line_behind_a_text_says_which_token_is_refused() -> None:
     assert (
         explain_line("for tokens 123", VOCABULARY, explorer.json_schema(CITY), []).rejected is None
     )
+    pair = {"type": "object", "properties": {"a": {"type": "null"}, "b": {"type": "null"}},
+            "required": ["a", "b"]}  # fmt: skip
+    second = f"for tokens {ids('b')[0]}"
+    said = str(explain_line(second, VOCABULARY, explorer.json_schema(pair), ids('{"')))
+    assert "in the order in which" in said and "property_order" not in said
     with pytest.raises(ExplorerError, match="token 0 of those before"):
         explain_line(line, VOCABULARY, explorer.json_schema(CITY), ids("Hm"))
 
