@@ -1,4 +1,4 @@
-"""Where the answer of a run begins and where it may end: its reasoning, and the ends of a text.
+"""The beginning of the answer of a run and its end: the reasoning, and the ends of a text.
 
 A model that reasons writes its reasoning between two markers before its answer. A server with a
 reasoning parser puts it into a field of its own, and the constraint begins after it; without one it
