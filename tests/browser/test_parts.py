@@ -11,9 +11,7 @@ from tests.browser.acting import (
     BACK,
     END,
     FOO,
-    FOOD,
     FOR,
-    START,
     STEP,
     allowed,
     at,
@@ -159,17 +157,7 @@ def test_compare_steps_both_sides_as_the_engine_does(notebook: Notebook, lab: La
         mark = side.locator(".lmx-strip .parted")
         assert mark.get_attribute("data-k") == str(parted + 1)
 
-    # A token that is taken on one side is taken there; the other side goes its own way.
     root.focus()
-    page.keyboard.press("Home")
-    at(root, 0)
-    sides[0].locator(f'.lmx-row[data-token="{FOOD}"] .take').first.click()
-    for session in sessions:
-        session.jump(0)
-    sessions[0].step(FOOD)
-    sessions[1].forward()
-    agree()
-
     page.keyboard.press("Home")
     at(root, 0)
     root.get_by_label("take it on both sides").check()
@@ -180,16 +168,3 @@ def test_compare_steps_both_sides_as_the_engine_does(notebook: Notebook, lab: La
         assert taken.get_attribute("data-token") == str(FOO)
     press(root, END)
     root.locator(".where", has_text="finished").wait_for()
-
-    # Without the kernel both columns can still be read, where they have been.
-    quiet(notebook)
-    restart(notebook)
-    root.locator(".lmx-note", has_text="kernel restarted: run the cell").wait_for()
-    press(root, START)
-    at(root, 0)
-    press(root, STEP)
-    at(root, 1)
-    for side, session in zip(sides, sessions, strict=True):
-        session.jump(0)
-        session.step(FOO)
-        assert allowed(side) == session.allowed().nonzero()[0].tolist()
