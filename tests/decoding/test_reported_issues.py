@@ -84,19 +84,6 @@ def test_umlauts_are_written_whole(name: str, canonical: bool) -> None:
     assert len(texts) == 12 and set(texts) <= set(GERMAN)
 
 
-def test_an_umlaut_has_one_spelling_under_the_canonical_filter() -> None:
-    lm = explorer.load_model("tiny-sp")
-    tokens = lm.vocabulary.tokens
-    machine = explorer.compile(literal("ü"), lm.vocabulary)
-    allowed = {tokens[i] for i in machine.allowed(machine.start).nonzero()[0]}
-    assert allowed == {"ü".encode(), b"\xc3"}  # The letter, or the first of its two bytes.
-    one = explorer.compile(literal("ü").canonical(lm.tokenizer), lm.vocabulary)
-    assert [tokens[i] for i in one.allowed(one.start).nonzero()[0]] == ["ü".encode()]
-    # A character without a token is bytes for the tokenizer too.
-    water = explorer.compile(literal("水").canonical(lm.tokenizer), lm.vocabulary)
-    assert [tokens[i] for i in water.allowed(water.start).nonzero()[0]] == ["水".encode()[:1]]
-
-
 # maxLength in a schema.
 
 

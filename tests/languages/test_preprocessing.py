@@ -16,6 +16,7 @@ import explorer
 from explorer import Constraint, Vocabulary, literal, regex
 from explorer.budget import Meter
 from explorer.errors import ExplorerError, UnsupportedTokenizer
+from explorer.languages.stages.declared import steps_of
 from explorer.languages.stages.preprocessed import Preprocessed
 from explorer.vocabulary.tokenizer.byte_alphabet import BYTE_OF
 from tests.evidence import few
@@ -214,3 +215,31 @@ def test_what_the_tokens_spell_is_parsed_as_the_text_that_was_meant() -> None:
             ids = tokenizer.encode(text) or ()
             spelled = b"".join(tokenizer.tokens[token] or b"" for token in ids).decode()
             assert spelled != text and pattern.parse(spelled) == text
+
+
+@pytest.mark.parametrize(("splitter", "cleanup"), [("bert", True), ("white", False)])
+def test_word_piece_s_clean_up(splitter: str, cleanup: bool) -> None:
+    """Spaces that the decoder takes away before punctuation, by the first piece of a word."""
+    words = "[UNK] a b n t n't n'ta .a .b 's ' ##a ##. ##n't ##t ##' ."
+    pieces_of = {p: n for n, p in enumerate(words.split())}
+    made = Tokenizer(models.WordPiece(pieces_of, unk_token="[UNK]"))
+    made.pre_tokenizer = SPLITTERS[splitter]
+    made.decoder = decoders.WordPiece(cleanup=cleanup)
+    vocabulary = Vocabulary.from_tokenizer(made, eos_ids=[0])
+    step = json.loads(steps_of(vocabulary)[-2])
+    assert step.get("tight", []) == (["'s", ".", "n't"] if cleanup else [])
+    machine = explorer.compile(regex("[abnt'. ]*").preprocessed(vocabulary), vocabulary)
+    random, compared, tight = Random(splitter), 0, 0
+    for _ in range(200):
+        text = "".join(random.choices(["a", "b", " ", ".", "'", "s", "n", "t", "n't", " '"], k=6))
+        ids = vocabulary.encode(text)
+        assert ids is not None
+        if 0 in ids:
+            continue
+        data = b"".join(vocabulary.tokens[token] or b"" for token in ids).decode()
+        assert data.lstrip() == made.decode(list(ids)).lstrip()
+        assert literal(text).preprocessed(vocabulary).examples(2) == [data], text
+        assert "s" in text or accepts(machine, ids), text
+        compared += 1
+        tight += data != "".join(f" {p}" if p[:2] != "##" else p[2:] for p in pieces(made, ids))
+    assert compared > 40 and (tight > 10) == cleanup

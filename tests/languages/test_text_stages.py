@@ -6,8 +6,10 @@ import json
 import os
 import re
 import unicodedata
+from dataclasses import dataclass
 from itertools import product
 from random import Random
+from typing import ClassVar
 
 import pytest
 import regex as peer_regex
@@ -27,6 +29,7 @@ from explorer.languages.sources.serial import source_from_dict, source_to_dict
 from explorer.languages.stages.forms.normal_forms import Form, joins, normal_form_machines
 from explorer.languages.stages.normalized import ValidUtf8
 from explorer.languages.stages.preprocessed import Preprocessed
+from explorer.languages.stages.stage import TokenStage, register_stage, stage_from_dict
 from explorer.languages.stages.staged import Staged, stages_of, unstaged, with_stages
 from explorer.vocabulary.tokenizer.encoder import TokenizersEncoder
 from tests.evidence import LONG, examples
@@ -366,3 +369,34 @@ def test_characters_are_replaced_each_by_itself() -> None:
     assert letters.parse(" 中 e") == "中é"
     with pytest.raises(UnsupportedTokenizer, match="changes 233,"):
         regex("(?s:.*)").through(stage).examples(1)
+
+
+@dataclass(frozen=True)
+class Sonnet(TokenStage):
+    """A stage without a function that applies it."""
+
+    kind: ClassVar[str] = "sonnet of the tests"
+
+    @property
+    def title(self) -> str:
+        return "sonnet"
+
+    @property
+    def about(self) -> str:
+        return "fourteen lines"
+
+
+def test_a_stage_of_a_notebook_is_registered_once(toy: Vocabulary) -> None:
+    register_stage(Sonnet)
+    assert register_stage(Sonnet) is Sonnet
+    constraint = regex("a").through(Sonnet())
+    assert stage_from_dict({"kind": Sonnet.kind}) == Sonnet()
+    assert "sonnet_of_the_tests" in str(Sonnet()).replace(" ", "_")
+    with pytest.raises(ConstraintError, match="does not say how"):
+        explorer.compile(constraint, toy)
+
+    class Other(Sonnet):
+        pass
+
+    with pytest.raises(ConstraintError, match="registered already"):
+        register_stage(Other)

@@ -189,19 +189,6 @@ def test_a_budget_allows_exactly_what_can_still_end(
             masks.error.clear()
 
 
-@pytest.mark.parametrize("way", ["mask_", "mask_reference_"])
-@pytest.mark.parametrize("left", [0, 1, -5, UNLIMITED, 2**40])
-def test_a_budget_does_not_bind_the_sentinels(
-    machines: list[TokenDFA], way: str, left: int
-) -> None:
-    masks = DeviceMasks(machines[:1])
-    states = torch.tensor([DONE, FREE])
-    logits = getattr(masks, way)(torch.zeros(2, 20), states, None, torch.full((2,), left))
-    assert np.flatnonzero(allowed(logits)[0]).tolist() == list(VOCABULARY.eos_ids)
-    assert allowed(logits)[1, : len(VOCABULARY)].all()
-    masks.check()
-
-
 # --- What does not fit -------------------------------------------------------------------------
 
 

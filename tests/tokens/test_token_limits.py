@@ -163,19 +163,6 @@ def test_a_template_allows_what_brute_force_finds(
 # What a user sees
 
 
-def test_distances_and_masks_lead_to_the_end_within_the_limit() -> None:
-    machine = explorer.compile(
-        template('"{a}"', a=gen(regex="[xy]{4}", max_tokens=2)), SMALL, lazy=False
-    )
-    state = machine.step(machine.start, TOKENS.index(b'"'))
-    assert state is not None
-    # Four letters in two tokens: only those of two letters may begin.
-    assert machine.allowed(state).nonzero()[0].tolist() == [1, 3]
-    assert machine.distance[state] == 4
-    with pytest.raises(IncompatibleVocabulary):
-        explorer.compile(gen(regex="[xy]{4}", max_tokens=1), SMALL)
-
-
 def test_the_texts_are_those_of_the_parts() -> None:
     limited = template("{a}, {b}", a=gen(regex="x+", max_tokens=1), b=gen(stop='"', max_tokens=3))
     plain = template("{a}, {b}", a=gen(regex="x+"), b=gen(stop='"'))

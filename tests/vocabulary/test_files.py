@@ -19,6 +19,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from explorer.errors import DamagedFile, ExplorerError, UnsupportedTokenizer, VocabularyError
 from explorer.vocabulary import Vocabulary
+from explorer.vocabulary.configs import read_beside
 from explorer.vocabulary.files import read_path
 from explorer.vocabulary.readers.sentencepiece_file import read_sentencepiece
 from explorer.vocabulary.tokenizer.byte_alphabet import CHAR_OF
@@ -371,6 +372,13 @@ def test_added_tokens_json_without_a_word_on_what_is_special(tmp_path: Path) -> 
     write(tmp_path, tokenizer_config__json={"model_max_length": 9})
     with pytest.raises(UnsupportedTokenizer, match="end_of_text"):
         Vocabulary.from_file(tmp_path, [0])
+
+
+def test_a_timestamp_is_as_special_as_what_is_declared(tmp_path: Path) -> None:
+    names = {"7": ("<|notimestamps|>", True), "8": ("<|0.02|>", False), "9": ("word", False)}
+    declared = {n: {"content": name, "special": special} for n, (name, special) in names.items()}
+    write(tmp_path, tokenizer_config__json={"added_tokens_decoder": declared})
+    assert [special for _, special in read_beside(tmp_path).added.values()] == [True, True, False]
 
 
 def test_a_configured_end_that_is_not_a_token_is_not_replaced_by_a_guess(tmp_path: Path) -> None:

@@ -112,21 +112,6 @@ def test_added_tokens_between_words_are_words(kind: str, cleanup: bool) -> None:
         assert spelled(vocab, [2, *ids]).decode() == f" {printed}"
 
 
-def test_two_files_of_one_word_piece_model_agree(tmp_path: Path) -> None:
-    from transformers import BertTokenizer
-
-    lines = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n##b\n.\n!\n,\n?\n'\ns\n09.52\n"
-    write(tmp_path / "text", vocab__txt=lines.encode())
-    settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": True}
-    write(tmp_path / "text", tokenizer_config__json=settings)
-    write(tmp_path / "text", added_tokens__json={"09.53": 15})
-    made = BertTokenizer.from_pretrained(tmp_path / "text")
-    made.save_pretrained(tmp_path / "saved")
-    text, saved = Vocabulary.from_file(tmp_path / "text"), Vocabulary.from_file(tmp_path / "saved")
-    assert text.tokens == saved.tokens
-    assert text.ids_of(b".") and text.ids_of(b" '") and text.tokens[15] == b" 09.53"
-
-
 # GGUF files, written here by the specification: their vocabularies, and files that are refused.
 
 

@@ -82,18 +82,6 @@ def test_what_a_page_builds_from_moves_is_the_line(reader: Page, seed: int) -> N
     wander(reader, seed, 60)
 
 
-def test_a_page_that_missed_a_move_asks_for_the_whole_line(reader: Page) -> None:
-    cursor = reader.made.cursor
-    reader.deaf = True
-    cursor.step()
-    reader.deaf = False
-    cursor.step()
-    assert reader.wholes == 1
-    check(reader)
-    cursor.step()
-    assert reader.wholes == 1
-
-
 def test_a_move_that_is_damaged_would_be_seen(reader: Page) -> None:
     def forgetful(line: dict[str, Any], moved: dict[str, Any]) -> dict[str, Any]:
         return grown(line, {**moved, "tokens": moved["tokens"][1:]})

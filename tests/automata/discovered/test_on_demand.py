@@ -152,6 +152,14 @@ def test_no_words() -> None:
     assert both.discover(Meter()).start == NO_ARC
 
 
+def test_counts_that_no_table_could_hold() -> None:
+    machine = found("(?:a{1000000}){1000000}b|(x{0,99}y?){0,99}z")
+    assert machine.expected(machine.start) == b"axyz"
+    with pytest.raises(BudgetExceeded) as raised:
+        found("(((xy{1,4000000000}){1,4000000000}z){1,4000000000}w){3,4000000000}")
+    assert raised.value.resource == "states" and raised.value.reached > raised.value.limit
+
+
 def test_the_budget_is_for_what_is_met() -> None:
     machine = explorer.regex("[ab]*a[ab]{25}").discover(Meter(Budget(states=200)))
     state = machine.start
@@ -410,3 +418,18 @@ def test_a_large_part_with_many_tokens_begins_at_once() -> None:
         state = machine.step(state, byte)
         assert state is not None
     assert machine.is_final(state)
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        explorer.regex("a(?P<TEXT_TOKEN>)b"),
+        gen(regex="[ab]*", max_tokens=2) & explorer.regex("a*"),
+    ],
+    ids=["terminal", "intersection"],
+)
+def test_what_is_written_out_all_the_same_says_so(constraint: explorer.Constraint) -> None:
+    report = explorer.compile(constraint, FEW, lazy=True).report
+    assert report.byte_machine == "closed"
+    assert "written out as a whole, though lazy=True" in report.warnings[0]
+    assert explorer.compile(constraint, FEW, lazy=False).report.warnings == ()

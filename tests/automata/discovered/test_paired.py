@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 from collections.abc import Callable
 from functools import cache
 
@@ -104,6 +105,18 @@ def test_algebra_over_counters_is_discovered() -> None:
     assert isinstance(machine, Discovered) and isinstance(machine.kind, Paired)
     # After three characters its words are 5,998 more away.
     assert [accepts(machine, b"a" * n) for n in (2, 3, 6000, 6001)] == [True, False, False, True]
+
+
+def test_a_machine_that_travelled_goes_on_from_any_state() -> None:
+    """The met states are sent; rows are computed again, from the last state as from the first."""
+    machine = paired(*sides("[ab]{0,3000}", "(?:ab)*"), "both", Budget())
+    state = machine.start
+    for byte in b"ab" * 100:
+        state = machine.step(state, byte)
+    sent = pickle.loads(pickle.dumps(machine))
+    assert state > 100
+    assert sent.step(state, ord("a")) == machine.step(state, ord("a"))
+    assert sent.expected(state) == b"a" and sent.is_accepting(state)
 
 
 def test_the_search_for_an_end_is_long_and_keeps_to_the_budget() -> None:

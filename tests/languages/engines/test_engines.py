@@ -82,6 +82,15 @@ def test_a_reading_that_is_wrong_is_noticed() -> None:
     assert tally.differences, "a schema that is not read as xgrammar reads it"
 
 
+@pytest.mark.parametrize(("least", "most", "ok"), [
+    ("exclusiveMinimum", "exclusiveMaximum", "36"), ("minimum", "maximum", "0369"),
+])  # fmt: skip
+def test_multiples_are_listed_between_their_bounds(least: str, most: str, ok: str) -> None:
+    schema = explorer.json_schema({"type": "integer", least: 0, most: 9, "multipleOf": 3})
+    read = as_engine(schema, "xgrammar")
+    assert "".join(each for each in "0123456789" if read.accepts(each)) == ok
+
+
 def test_a_source_is_saved_and_says_where_it_is() -> None:
     constraint = as_engine(explorer.json_schema(CITY, whitespace="flexible"), "xgrammar")
     source = constraint.source

@@ -97,18 +97,6 @@ def test_only_what_this_vocabulary_can_finish_is_allowed(tokens: list[bytes]) ->
                     reached.append((after, whole))
 
 
-def test_a_token_budget_is_exact_where_the_end_is_near() -> None:
-    constraint = explorer.grammar('root ::= "(" root ")" | "x"')
-    vocabulary = Vocabulary.from_bytes([b"(", b")", b"))", b"x"], eos_ids=[4])
-    machine = explorer.compile(constraint, vocabulary, lazy=True)
-    state = machine.start
-    for depth in range(1, 6):
-        after = machine.step(state, 0)
-        assert after is not None
-        state = after
-        assert machine.distance_to_end(state) == 2 + (depth + 1) // 2
-
-
 def test_a_text_goes_on_though_each_of_its_masks_makes_many_stacks() -> None:
     """Palindromes: every word of letters makes a stack of its own, 4,368 for each mask."""
     letters = "0123456789abcdef"

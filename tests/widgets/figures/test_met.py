@@ -138,18 +138,6 @@ def test_the_page_is_told_that_a_lazy_machine_has_no_classes() -> None:
     assert packet["machines"] == {} and packet["states"]["known"] is False
 
 
-def test_a_large_lazy_machine_is_drawn_near_the_path() -> None:
-    vocabulary = explorer.Vocabulary.from_bytes([b"a", b"aa", b"x"], eos_ids=[3])
-    machine = lazy("a{700}x", vocabulary)
-    session = Session.from_ids(vocabulary, machine, [0, 1, 0])
-    drawn = draw_at(machine, session.trace, 3)
-    token = drawn.figures["token_dfa"]
-    assert {("q1", "q3"), ("q3", "q4"), ("q4", "q5"), ("q4", "q6")} <= {
-        (e.source, e.target) for e in token.edges
-    }
-    assert set(drawn.layouts["token_dfa"].edges) == {edge.id for edge in token.edges}
-
-
 def test_the_arcs_of_a_lazy_machine_are_those_of_the_table(
     tekken_131k: explorer.Vocabulary,
 ) -> None:
