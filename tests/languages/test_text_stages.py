@@ -34,7 +34,7 @@ from explorer.languages.stages.staged import Staged, stages_of, unstaged, with_s
 from explorer.vocabulary.tokenizer.encoder import TokenizersEncoder
 from tests.evidence import LONG, examples
 from tests.languages.test_preprocessing import TOKENIZERS
-from tests.tokens.canonical_oracle import paths
+from tests.tokens.canonical_oracle import accepts, paths
 
 # Stages of the text, held to `unicodedata`, `re`, the library `regex` and Python's own decoder.
 
@@ -400,3 +400,17 @@ def test_a_stage_of_a_notebook_is_registered_once(toy: Vocabulary) -> None:
 
     with pytest.raises(ConstraintError, match="registered already"):
         register_stage(Other)
+
+
+def test_what_gpt_neox_writes_of_texts_in_its_normal_form_is_a_path() -> None:
+    vocabulary = TOKENIZERS["gpt-neox"]()
+    constraint = regex(r"\w+").normalized("NFC")
+    machine = explorer.compile(constraint.preprocessed(vocabulary), vocabulary)
+    random, seen = Random(1), 0
+    for _ in range(400):
+        text = "".join(random.choice("abeAE\u1100\u1161éüñ\u0301") for _ in range(6))
+        if constraint.accepts(text):
+            seen += 1
+            ids = vocabulary.encode(text)
+            assert ids is not None and accepts(machine, ids), ascii(text)
+    assert seen > 5
