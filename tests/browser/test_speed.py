@@ -40,15 +40,17 @@ CLICK = """async ([root, times]) => {
 }"""
 
 
+NODES_OF_A_PICTURE = 300
+"""At most; `Explorer.snapshot` has 171 elements at each place of this run, and their texts."""
+
+
 def memory(page: Page) -> dict[str, float]:
     """The page's nodes and bytes of heap, after the garbage was collected.
 
-    The page is at rest: reasons and warnings come after the numbers. The browser's memory of
-    images is emptied: it keeps the last pictures for a page without a kernel, each a document.
+    The page is at rest: reasons and warnings come after the numbers.
     """
     devtools = page.context.new_cdp_session(page)
     devtools.send("Performance.enable")
-    devtools.send("Memory.simulatePressureNotification", {"level": "critical"})
     for _ in range(3):
         devtools.send("HeapProfiler.collectGarbage")
     listed = devtools.send("Performance.getMetrics")["metrics"]
@@ -84,8 +86,10 @@ def test_many_steps_leave_the_page_small_and_awake(
     late = memory(page)
     # A token's box is a few nodes and three listeners; nothing else is added by a step, whatever
     # stands before it. What comes once, such as another part of a drawing, is less than 150 nodes
-    # and 150 listeners.
-    assert late["Nodes"] - middle["Nodes"] <= 2 * part * 12 + 150
+    # and 150 listeners. The browser keeps the last pictures for a page without a kernel for a
+    # while: each is a document of its own.
+    pictures = late["Documents"] - middle["Documents"]
+    assert late["Nodes"] - middle["Nodes"] <= 2 * part * 12 + 150 + NODES_OF_A_PICTURE * pictures
     assert late["JSEventListeners"] - middle["JSEventListeners"] <= 2 * part * 3 + 150
     # What is kept of a step is a few kilobytes: the position, so that it can be read again.
     assert late["JSHeapUsedSize"] - early["JSHeapUsedSize"] <= 4 * part * 30_000
