@@ -225,6 +225,9 @@ def test_in_a_lecture_one_machine_is_large_and_the_space_bar_goes_on(opened: Ope
     root.locator(".lmx-machine svg .n").first.wait_for()
     rest(root)
     before = root.evaluate(ring)
+    # A page without a kernel cannot compose: nothing stands in the place of that button.
+    stray = "(el) => [...el.childNodes].filter((one) => one.nodeType === 3).length"
+    assert root.locator(".lmx-foot").evaluate(stray) == 0
     press(root, "lecture")
     machines = root.locator(".lmx-machine")
     for number in (0, 1, 2):

@@ -51,7 +51,7 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
   const text = alongText(ui);
   const holder = h("div.lmx-machines", {}, text.box);
   el.append(holder);
-  (ui.foot || el.appendChild(h("div.lmx-foot"))).append(h("div.sp"), ui.steps || ui.foot ? lecture : null, replay ? null : pairs, asMachines, asText);
+  (ui.foot || el.appendChild(h("div.lmx-foot"))).append(...[h("div.sp"), ui.foot && lecture, !replay && pairs, asMachines, asText].filter(Boolean));
 
   const wide = sizeOf(holder, () => {
     sizes.again();
