@@ -355,11 +355,16 @@ class Deciding:
             if lifted and self.passes(lifted[0], asked):
                 return lifted
         levels = self._levels(asked)
-        for alone, _ in levels:
+        hopeless: frozenset[str] = frozenset()
+        for count, (alone, _) in enumerate(levels):
+            if count == 1:
+                hopeless = self._hopeless([each for more, _ in levels[1:] for each in more], asked)
+            alone = [each for each in alone if each not in hopeless]
             if enough := self._each(alone, asked)[:MOST_NAMED]:
                 is_other = enough[0].pointers[0].endswith(_OF_OTHERS)
                 is_ordered = not is_other or self._begins_listed(asked)
-                between = is_between_members(spot_of(asked.text)) or asked.offer[:1] in b",}"
+                between = asked.ends or is_between_members(spot_of(asked.text))
+                between = between or not set(b",}").isdisjoint(asked.offer)
                 return enough + (self._order(asked) if is_ordered and between else [])
         if order := self._order(asked):
             return order
@@ -378,22 +383,27 @@ class Deciding:
     def _each(self, pointers: list[str], asked: Question) -> list[Lifted]:
         """A keyword that is enough, taken away, and others of its name: as in several branches."""
         enough: list[str] = []
-        are_tried = True
+        hopeless: frozenset[str] = frozenset()
         for k, pointer in enumerate(pointers):
-            if k == 1 and not enough:  # Together they show whether one of them may be enough.
-                plain = [Lifted((each,)) for each in pointers[1:] if not may_refuse(each)]
-                are_tried = len(plain) < 2 or self.passes(_all(plain), asked)
-                # A reference may lead into a choice, which may refuse what several branches take.
-                are_tried |= self._leads_into_choices and len(pointers) <= MOST_TRIED
+            if k == 1 and not enough:
+                hopeless = self._hopeless(pointers[1:], asked)
             name, branches = pointer.rpartition("/")[2], "/anyOf/" in pointer
             alike = not enough or any(
                 name == other.rpartition("/")[2] or (branches and "/anyOf/" in other)
                 for other in enough
             )
-            is_tried = are_tried or may_refuse(pointer)
-            if alike and is_tried and self.passes(Lifted((pointer,)), asked):
+            if alike and pointer not in hopeless and self.passes(Lifted((pointer,)), asked):
                 enough.append(pointer)
         return [Lifted((pointer,)) for pointer in enough]
+
+    def _hopeless(self, pointers: list[str], asked: Question) -> frozenset[str]:
+        """The keywords that are not enough even together, so that none of them is enough alone."""
+        plain = [pointer for pointer in pointers if not may_refuse(pointer)]
+        # A reference may lead into a choice, which may refuse what several of its branches take.
+        if len(plain) < 2 or (self._leads_into_choices and len(pointers) < MOST_TRIED):
+            return frozenset()
+        together = self.passes(_all(Lifted((each,)) for each in plain), asked)
+        return frozenset(() if together else plain)
 
     def _freer(self, asked: Question) -> Iterator[Lifted]:
         """The options that matter to what is asked, each with its freest value."""
