@@ -104,11 +104,11 @@ def _part(piece: _Object) -> _Object:
             pass
     if isinstance(piece.get("token"), dict):  # TGI's.
         return piece | {"details": _member(piece, "details") | {"tokens": [piece["token"]]}}
-    choices = [
-        {"message" if key == "delta" else key: choice[key] for key in choice}
-        for choice in cast("list[_Object]", piece.get("choices") or [])
-    ]
-    return piece | ({"choices": choices} if choices else {})
+    listed = cast("list[Any]", piece["choices"]) if isinstance(piece.get("choices"), list) else []
+    for choice in (cast("_Object", each) for each in listed if isinstance(each, dict)):
+        if "delta" in choice:
+            choice["message"] = choice.pop("delta")
+    return piece
 
 
 def _added(before: Any, more: Any, key: str) -> Any:

@@ -12,6 +12,7 @@ import pytest
 from explorer.budget import Budget
 from explorer.errors import DamagedFile, ExplorerError
 from explorer.servers import runs_of, verdict_of
+from tests.servers.cases import CASES, Case
 from tests.servers.logs import FOLDER, NAMES, chat, log, runs, vocabulary
 
 ODD: tuple[Any, ...] = (
@@ -58,6 +59,20 @@ def test_only_our_own_errors_come_out(name: str) -> None:
         for value in chosen.sample(ODD, 2):
             document = changed(log(name), path, value)
             tried(json.dumps(document, allow_nan=True).encode())
+
+
+@pytest.mark.parametrize(
+    "case", [each for each in CASES if "stream" in each.name], ids=lambda case: case.name
+)
+def test_only_our_own_errors_come_out_of_streams(case: Case) -> None:
+    lines = case.response.splitlines() if isinstance(case.response, str) else []
+    sent = [json.loads(line[6:]) for line in lines if line.startswith("data: {")]
+    text = json.dumps({"request": case.request, "response": sent or case.response})
+    places = [place for place in spots(json.loads(text)) if place[:1] == ("response",)]
+    chosen = random.Random(17)
+    for path in places:
+        for value in chosen.sample(ODD, 6):
+            tried(json.dumps(changed(json.loads(text), path, value), allow_nan=True).encode())
 
 
 @pytest.mark.parametrize("name", NAMES)
