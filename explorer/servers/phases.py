@@ -64,7 +64,9 @@ def asks_for_calls(request: LogPlace) -> bool:
 
     Under ``tool_choice="auto"`` servers enforce the schema only of tools that are ``strict``.
     """
-    listed = tools_of(request) if request.find("tool_call_parser").value in TOOL_PARSERS else []
+    listed = (
+        tools_of(request) if str(request.find("tool_call_parser").value) in TOOL_PARSERS else []
+    )
     strict = any(tool.at("strict").value is True for tool in listed)
     return bool(listed) and (demanded_tools(request) is not None or strict)
 

@@ -117,3 +117,9 @@ def test_ids_past_the_vocabulary_are_findings_not_errors() -> None:
     del wrong["response"]["output_ids"]
     verdict = verdict_of(runs(wrong)[0], vocabulary())
     assert verdict.session.rejection is not None and verdict.session.rejection.index == 1
+
+
+def test_a_parser_whose_name_is_a_list_is_ignored() -> None:
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {}}}]
+    request = {"tools": tools, "tool_choice": "required", "tool_call_parser": ["hermes"]}
+    tried(json.dumps(chat("f", request)).encode())
