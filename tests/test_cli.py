@@ -460,6 +460,17 @@ def test_the_ending_of_the_file_says_the_notation(tmp_path: Path, name: str, tex
     assert given is not None and given.accepts("((x))") and not given.accepts("((x)")
 
 
+def test_a_grammar_begins_with_the_rule_that_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.lark"
+    path.write_text('a: "x" b\nb: "y"')
+    given = constraint_of(parsed().parse_args(["--grammar", str(path), "--start", "a"]))
+    assert given is not None and given.accepts("xy")
+    assert main(["compile", "--grammar", str(path), "--tokenizer", "tiny"]) != 0
+    assert "give --start the name of another" in capsys.readouterr().err
+
+
 def test_a_fault_is_printed_with_its_place(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

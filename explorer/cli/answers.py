@@ -44,6 +44,7 @@ _OPTIONS: Final = {
     "lazy=True": "--lazy",
     'property_order="schema"': "--property-order schema",
     "folder=...": "--folder PATH",
+    "start=...": "--start",
     "masking_budget=False": "--no-masking-budget",
 }
 

@@ -218,6 +218,11 @@ def add_constraint(command: argparse.ArgumentParser, *, required: bool = False) 
         action="store_true",
         help="refuse a grammar in which a text can be read in two ways",
     )
+    command.add_argument(
+        "--start",
+        metavar="RULE",
+        help="the rule with which a text of a grammar begins; by default root, in Lark start",
+    )
     add_schema_options(command)
 
 
@@ -246,7 +251,9 @@ def constraint_of(
 def _unstaged_constraint(
     arguments: argparse.Namespace, vocabulary: Vocabulary | None
 ) -> Constraint | None:
-    owners = {"unambiguous": "grammar"} | dict.fromkeys(NAMES, "json_schema")
+    owners = dict.fromkeys(("unambiguous", "start"), "grammar") | dict.fromkeys(
+        NAMES, "json_schema"
+    )
     for option, owner in owners.items():
         said = getattr(arguments, option) not in (None, False)
         if said and getattr(arguments, owner) is None:
@@ -268,7 +275,8 @@ def _unstaged_constraint(
     if arguments.grammar is not None:
         path = file_path("--grammar", arguments.grammar)
         syntax = "lark" if path.suffix.lower() == ".lark" else "gbnf"
-        return grammar(read_text(path), syntax, ambiguous=False if arguments.unambiguous else None)
+        several = False if arguments.unambiguous else None
+        return grammar(read_text(path), syntax, start=arguments.start, ambiguous=several)
     return None if arguments.choice is None else choice(arguments.choice)
 
 

@@ -62,7 +62,7 @@ def check_rules(
         raise GrammarError(
             f"There is no rule {root!r}, with which a text begins", text=text,
             start=first.start if first else 0, end=first.end if first else None,
-            remedy=f'Name one rule {root}, or give start="...", the name of another.',
+            remedy=f"Name one rule {root}, or give start=... the name of another.",
         )  # fmt: skip
     calls = {rule.name: list(_calls(rule.body)) for rule in rules}
     for of_rule in calls.values():
