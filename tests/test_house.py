@@ -69,7 +69,7 @@ def defined_twice(texts: Mapping[str, str]) -> dict[str, list[str]]:
 
 SHARED: Final = {
     "add_parser": "each command of the command line adds its own",
-    "run": "each command has one; `explorer.tokens.walks.failing.run` runs a machine",
+    "run": "each command has one; `explorer.automata.machine.run` runs a machine",
     "any_text": "the function of users, and the machine that it means",
     "text_until": "free text of users, and Koo's terminal, which ends with a token",
     "main": "the start of the command line, and of the process that compiles",
