@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from functools import cached_property
 from typing import Any
@@ -198,17 +198,15 @@ CASES: list[tuple[str, list[bytes | None]]] = [
 ]
 
 
-def complaints(explainer: Explain = plain) -> list[tuple[object, ...]]:
-    found: list[tuple[object, ...]] = []
+def complaints(explainer: Explain = plain) -> Iterator[tuple[object, ...]]:
     for pattern, tokens in CASES:
         built = build(pattern, tokens, seed=0, count=0)
         assert built is not None
-        found += wrongs(pattern, *built, Counter(), explainer, places=6)
-    return found
+        yield from wrongs(pattern, *built, Counter(), explainer, places=6)
 
 
 def test_the_explainer_itself_is_right() -> None:
-    assert complaints() == []
+    assert list(complaints()) == []
 
 
 # In the verdict and the parts.
@@ -324,7 +322,7 @@ def test_a_mutant_is_caught(mutant: str) -> None:
     def explainer(dfa: explorer.TokenDFA, state: int, token: int, text: bytes) -> Explanation:
         return MUTANTS[mutant](plain(dfa, state, token, text))
 
-    assert complaints(explainer) != []
+    assert any(complaints(explainer))
 
 
 def test_positions_that_cannot_end_are_left_out() -> None:

@@ -18,6 +18,7 @@ from tokenizers import Tokenizer, pre_tokenizers
 from explorer.errors import VocabularyError
 from explorer.vocabulary import Vocabulary
 from explorer.vocabulary.tokenizer.byte_alphabet import BYTE_OF, CHAR_OF
+from tests.evidence import LONG
 
 TEXTS = st.text(max_size=40) | st.text(
     st.sampled_from(" \n\tab.,<>|/s0xé▁Ġ#ẞﬁ\u0301\u200d👩🏽汉한"), max_size=40
@@ -78,7 +79,7 @@ def test_sentencepiece_text_is_its_tokens(
 
 
 def test_older_sentencepiece_files(mistral_data: Path) -> None:
-    for path in sorted(mistral_data.glob("*model*")):
+    for path in sorted(mistral_data.glob("*model*"))[:: None if LONG else 3]:
         vocab = Vocabulary.from_file(path)
         assert vocab.eos_ids == (2,)
         assert {bytes([byte]) for byte in range(256)} <= set(vocab.tokens)
