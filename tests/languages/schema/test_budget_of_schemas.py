@@ -5,13 +5,16 @@ Nothing here measures time: calls are counted, which do not depend on how busy t
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
 import pytest
+from jsonschema import Draft202012Validator
 
 import explorer
 from explorer import Budget, json_schema
@@ -185,10 +188,12 @@ def test_the_part_that_is_too_large_is_named_and_what_helps_was_tried() -> None:
 
 
 def test_a_keyword_is_named_where_no_option_helps() -> None:
-    many = {"type": "array", "contains": {"const": 1}, "minContains": 10**6}
+    """Each pattern alone has a machine of half a million states."""
+    far = {"type": "string", "allOf": [{"pattern": "a.{18}$"}, {"pattern": "b.{17}$"}]}
+    constraint = json_schema({"properties": {"a": far, "b": {"type": "null"}}})
     with pytest.raises(BudgetExceeded) as raised:
-        explorer.compile(json_schema({"properties": {"a": many}}), BYTES, Budget(seconds=1))
-    assert raised.value.evidence["pointer"] == "/properties/a"
+        explorer.compile(constraint, BYTES, Budget(states=20_000))
+    assert str(raised.value.evidence["pointer"]).startswith("/properties/a")
     assert not raised.value.remedy.startswith("With ")
 
 
@@ -198,3 +203,56 @@ def test_a_profile_ends_in_time_with_what_is_known() -> None:
     sizes = {row.pointer: row for row in rows}
     assert sizes["/properties/a/contains"].states
     assert "over budget" in sizes["/properties/a"].error
+
+
+# What is wide or deep, but says little, is quickly made.
+
+
+def branches(number: int) -> dict[str, Any]:
+    """Objects that have one of some members as a text, and no two of them."""
+    return {
+        "oneOf": [
+            {"type": "object", "properties": {name: {"type": "string"}}, "required": [name]}
+            for name in map("p{}".format, range(number))
+        ]
+    }
+
+
+@pytest.mark.parametrize("order", ["schema", "any"])
+def test_overlapping_branches_are_judged_as_by_jsonschema(order: Any) -> None:
+    schema = branches(4)
+    constraint, judge = json_schema(schema, property_order=order), Draft202012Validator(schema)
+    names = ["p0", "p1", "p2", "p3", "q"]
+    for kinds in product((None, "a", 1), repeat=len(names)):
+        value = {name: kind for name, kind in zip(names, kinds, strict=True) if kind is not None}
+        assert constraint.accepts(json.dumps(value, separators=(",", ":"))) == judge.is_valid(value)
+
+
+def test_as_many_overlapping_branches_have_as_many_states() -> None:
+    """Nine took over a minute."""
+    constraint = json_schema(branches(24))
+    assert constraint.accepts('{"p7":"a","p9":1,"q":0}')
+    assert not constraint.accepts('{"p7":"a","p9":"b"}')
+
+
+def test_what_is_referred_to_twice_at_each_level_waits() -> None:
+    """2 ** 60 places are not laid out."""
+    below = {"a": {"$ref": "#/$defs/d{}"}, "b": {"$ref": "#/$defs/d{}"}}
+    deep: dict[str, Any] = {"d60": {"type": "integer"}}
+    for k in range(60):
+        inner = json.loads(json.dumps(below).replace("{}", str(k + 1)))
+        deep[f"d{k}"] = {"type": "object", "properties": inner, "additionalProperties": False}
+    constraint = json_schema({"$ref": "#/$defs/d0", "$defs": deep})
+    assert constraint.accepts('{"b":' * 60 + "7" + "}" * 60)
+    assert not constraint.accepts('{"b":' * 59 + "7" + "}" * 59)
+
+
+def test_a_million_items_that_count_need_not_be_drawn() -> None:
+    many = {"type": "array", "contains": {"const": 1}, "minContains": 10**6}
+    machine = json_schema(many).discover(Meter(Budget(states=20_000)))
+    state = machine.start
+    for byte in b"[1,2,1":
+        state = machine.step(state, byte)
+    assert machine.expected(state) and ord("]") not in machine.expected(state)
+    few = json_schema({**many, "minContains": 3, "items": {"type": "integer"}})
+    assert few.accepts("[1,2,1,1]") and not few.accepts("[1,2,1]")

@@ -39,9 +39,8 @@ def judged(group: Group, order: Any, budget: Budget) -> list[bool]:
     """Whether the machine of a schema accepts each of its instances."""
     deepest = max((depth(instance) for instance, _ in group.tests), default=0)
     constraint = explorer.json_schema(
-        group.schema, whitespace="flexible", property_order=order,
-        free_depth=min(max(2, deepest), 8), max_depth=max(5, deepest),
-    )  # fmt: skip
+        group.schema, whitespace="flexible", property_order=order, max_depth=max(5, deepest)
+    )
     machine = constraint.discover(Meter(budget))
     return [
         accepts(machine, json.dumps(data, ensure_ascii=False).encode(errors="surrogatepass"))

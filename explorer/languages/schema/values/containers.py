@@ -8,7 +8,7 @@ each of them and those that do not, as far as these sets are not empty.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from math import comb
@@ -219,7 +219,7 @@ class Arrays(_OfCase[ArrayLeaf]):
             if leaf.unique is not None:
                 self._ask.refuse(
                     leaf.unique, "uniqueItems", "Here uniqueItems is compared with other schemas.",
-                    "Say it once, outside of not, oneOf and if.",
+                    "Say it once, outside of not, oneOf and if, or give strict=False to ignore it.",
                 )  # fmt: skip
         if self.mark and main.unique is not None:
             self._remember(f"{main.unique.pointer}/uniqueItems")
@@ -232,8 +232,12 @@ class Arrays(_OfCase[ArrayLeaf]):
         index = cast("int", place.main[0])
         if self.mark:
             return None if self.mark != ONCE_FEW or self._are_different(index, possible) else False
-        if place.rest is not True or self.main.contains:
+        if place.rest is not True:
             return None
+        if self.main.contains:
+            held = self.main.counting(index)  # Enough of such items end it.
+            is_known = held is not None and possible(Wanted(held), self._site.item)
+            return True if is_known else None
         if self.main.unique is None:
             return self.main.may_end(index, lambda held: possible(Wanted(held), self._site.item))
         if not self.main.is_alike(index):
@@ -575,7 +579,28 @@ class Objects(_OfCase[ObjectLeaf]):
         missing, _ = place.main
         if missing & self._bit(names[seen]):
             return None
-        return InContainer(place.main, place.rest, place.states, seen + 1)
+        if place.rest is True:
+            return InContainer(place.main, True, (), seen + 1)
+        states = self._from_here(place.states, sorted(named(place.rest)), seen + 1)
+        return _placed(self._leaves, place.main, place.rest, states, seen + 1)
+
+    @cached_property
+    def _place_of(self) -> dict[str, int]:
+        names = {name: place for place, name in enumerate(self.names)}
+        return names | {
+            name: len(names) for leaf in self._leaves for name in leaf.bits.keys() - names
+        }
+
+    def _from_here(self, states: Sequence[State], live: Iterable[int], seen: int) -> list[State]:
+        """The states of the leaves of a formula, given the members that came or were left out."""
+        ordered, names = self._ask.ordered, self.names
+        come = names[seen:] if ordered else [it for k, it in enumerate(names) if not seen >> k & 1]
+        place, known = self._place_of, list(states)
+        for k in live:
+            leaf = self._leaves[k]
+            came = sum(bit for name, bit in leaf.bits.items() if ordered and place[name] < seen)
+            known[k] = leaf.from_here(states[k], came, come, self.kinds)
+        return known
 
     def arcs(self, place: InContainer) -> Iterator[Arc]:
         """The members that may come next."""
@@ -614,6 +639,7 @@ class Objects(_OfCase[ObjectLeaf]):
             for k in live:
                 item = own[k]
                 states[k] = self._leaves[k].after(states[k], name, item is not None and holds(item))
+            states = self._from_here(states, live, seen)
             target = _placed(self._leaves, after, place.rest, states, seen)
             if target is not None:
                 yield Arc(label, wanted, self._site, target)

@@ -36,6 +36,8 @@ State = tuple[Any, ...]
 DEAD: Final[State] = ("dead",)
 OFF: Final[State] = ("off",)
 """The state of a leaf that no longer matters."""
+SETTLED: Final[State] = ("settled",)
+"""The state of a leaf that holds whatever follows."""
 
 
 class Leaf(Protocol):
@@ -104,7 +106,7 @@ def left(formula: Formula, leaves: Sequence[Leaf], states: Sequence[State]) -> F
         state = states[formula]
         if state is DEAD:
             return False
-        return True if leaves[formula].is_settled(state) else formula
+        return True if state is SETTLED or leaves[formula].is_settled(state) else formula
     if isinstance(formula, No):
         return none_of(left(formula.part, leaves, states))
     parts = [left(part, leaves, states) for part in formula.parts]
@@ -142,6 +144,9 @@ _BESIDE: Final = frozenset(("patternProperties", "$id", "id", "unevaluatedProper
 """Keywords because of which more than `properties` may apply to a member."""
 
 
+_ABOUT_MEMBERS: Final = (
+    "properties", "patternProperties", "additionalProperties", "unevaluatedProperties",
+)  # fmt: skip
 _NO_PARTS: Final[dict[str, Schema]] = {}
 
 
@@ -239,6 +244,14 @@ class ArrayLeaf:
     def is_alike(self, index: int) -> bool:
         """Whether all items from an index on have the same schema, without ``contains``."""
         return index >= self._longest and not self.contains
+
+    def counting(self, index: int) -> Conjunction | None:
+        """The subschemas of an item that counts for every ``contains``; ``None`` if it is not
+        evident that any number of them may come from an index on.
+        """
+        bounded = self.maximum is not None or any(high is not None for _, _, high in self.contains)
+        held = None if bounded or self.unique or index < self._longest else self.item(index)
+        return None if held is None else conjunction((*held, *(sub for sub, _, _ in self.contains)))
 
     @property
     def every_item(self) -> list[Conjunction | None]:
@@ -432,10 +445,24 @@ class ObjectLeaf:
         """Whether it holds whatever comes."""
         if self.maximum is not None or not self.ends(state) or self.names:
             return False
-        words = ("properties", "patternProperties", "additionalProperties", "unevaluatedProperties")
-        return not any(
-            word in cast("dict[str, Any]", sub.schema) for sub in self.subs for word in words
-        )
+        return not any(word in sub.words for sub in self.subs for word in _ABOUT_MEMBERS)
+
+    def from_here(
+        self, state: State, came: int, names: Sequence[str], kinds: Sequence[OtherNames]
+    ) -> State:
+        """The state where it is known which names may still come.
+
+        Args:
+            came: Bits of the required members that cannot come any more.
+            names, kinds: The names that may come, those of the schema and the others.
+        """
+        if state is DEAD or state[0] & came:
+            return DEAD
+        if self.maximum is not None or not self.ends(state) or self.names:
+            return state
+        if any(self.member(None, kind) != () for kind in kinds):
+            return state
+        return state if any(self.member(name, None) != () for name in names) else SETTLED
 
 
 def too_many_sets(

@@ -44,9 +44,6 @@ from explorer.languages.schema.text.ecma import inside_of, searched, translated
 from explorer.languages.schema.text.formats import FORMATS
 from explorer.languages.schema.values.amounts import can_divide
 
-DEEPEST: Final = 40
-"""The most subschemas inside each other that are looked through."""
-
 MOST_PATTERNS: Final = 5
 """The most patterns of ``patternProperties``; they overlap in at most 2 ** 5 ways, not too many."""
 
@@ -85,39 +82,39 @@ class Soundness:
         if known is None or sub.owners:
             met: dict[int, None] = {}
             try:
-                known = not sub.owners and self._all_sound(sub, sub.schema, met, 0)
+                known = not sub.owners and self._all_sound(sub, met)
             except UnsupportedSchema:
                 known = False
             # All subschemas that a sound one leads to are sound too.
             self._known.update(dict.fromkeys(met if known else (key,), known))
         return known
 
-    def _all_sound(self, sub: Subschema, schema: Schema, met: dict[int, None], level: int) -> bool:
-        """Whether all is sound that some keywords inside a subschema lead to."""
-        if not isinstance(schema, dict) or id(schema) in met:
-            return True
-        known = self._known.get(id(schema))
-        if known is not None:
-            return known
-        met[id(schema)] = None
-        if level > DEEPEST:
-            return False
-        check_well_formed(schema, sub.pointer, sub.draft)
-        for word, value in schema.items():
-            if word not in _ALWAYS_FOLLOWED and not _is_followed(word, value):
+    def _all_sound(self, first: Subschema, met: dict[int, None]) -> bool:
+        """Whether all is sound that a subschema leads to."""
+        waiting: list[tuple[Subschema, Schema]] = [(first, first.schema)]
+        for sub, schema in waiting:  # The list grows while it is read.
+            if not isinstance(schema, dict) or id(schema) in met:
+                continue
+            known = self._known.get(id(schema))
+            if known is False:
                 return False
-        if LEADING.isdisjoint(schema):
-            return True
-        reference = schema.get("$ref")
-        if isinstance(reference, str):
-            target = sub.target(reference, "$ref")
-            if not self._all_sound(target, target.schema, met, level + 1):
-                return False
-        for path, part in parts_of(schema):
-            if path[0] not in ("$defs", "definitions") and not self._all_sound(
-                sub, part, met, level + 1
-            ):
-                return False
+            if known:
+                continue
+            met[id(schema)] = None
+            check_well_formed(schema, sub.pointer, sub.draft)
+            for word, value in schema.items():
+                if word not in _ALWAYS_FOLLOWED and not _is_followed(word, value):
+                    return False
+            if LEADING.isdisjoint(schema):
+                continue
+            reference = schema.get("$ref")
+            if isinstance(reference, str):
+                target = sub.target(reference, "$ref")
+                waiting.append((target, target.schema))
+            waiting += [
+                (sub, part) for path, part in parts_of(schema)
+                if path[0] not in ("$defs", "definitions")
+            ]  # fmt: skip
         return True
 
 
