@@ -32,10 +32,12 @@ def test_text_has_contrast(theme: str, notebook: Notebook, lab: Lab) -> None:
         at(root, 1)
     drawer(toy, "reasons", "time", "traps").locator(".lmx-trap").first.wait_for()
     toy.locator(".lmx-groups:not(.old) .lmx-group").first.wait_for()
+    page.locator(".lmx-air > *").first.wait_for(state="detached")
     seen = page.evaluate(CONTRAST, list(PARTS_WITH_TEXT))
     toy.locator(f'.lmx-row[data-token="{FOR}"]').click()
     toy.locator(".lmx-why .lmx-act").wait_for()
     rest(toy)
+    page.locator(".lmx-air > *").first.wait_for(state="detached")  # What moves has come and gone.
     seen += page.evaluate(CONTRAST, list(PARTS_WITH_TEXT))
     marks = page.evaluate(MARKS)
     assert [one for one in seen if one["ratio"] < 4.5] == []

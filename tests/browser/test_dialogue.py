@@ -137,10 +137,11 @@ def test_without_a_model_the_allowed_tokens_are_listed(notebook: Notebook, lab: 
     notebook.open(lab.code("modelless.ipynb", MODELLESS))
     assert notebook.run_all()
     root = notebook.explorer()
-    chips = root.locator(".lmx-part-distribution .lmx-chips [data-token]")
-    chips.first.wait_for()
-    assert all(text.strip().isdigit() for text in chips.all_inner_texts())
-    chips.first.click()
+    rows = root.locator(".lmx-part-distribution .lmx-row:not(.masked)[data-token]")
+    rows.first.wait_for()
+    names = rows.locator(".name .lmx-tok").all_inner_texts()
+    assert names and all(text.strip().isdigit() for text in names)
+    rows.first.click()
     root.locator(".lmx-why h4", has_text="allowed?").wait_for()
 
 
