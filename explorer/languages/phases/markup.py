@@ -27,6 +27,7 @@ from explorer.languages.phases.followed import PartNet
 from explorer.languages.phases.free import AnyText, marked, string_node
 from explorer.languages.regex.source import Regex
 from explorer.languages.schema.options import USUAL, SchemaOptions
+from explorer.languages.schema.reading.subschemas import check_well_formed
 from explorer.languages.schema.reading.text import indented, text_of_data
 from explorer.languages.schema.source import JsonSchema
 from explorer.languages.sources.algebra import Intersection
@@ -295,11 +296,18 @@ class _MarkupReader:
             yield _MarkupParameter("", False, tuple(self.values(more, "/additionalProperties")))
 
     def resolved(self, schema: object, pointer: str) -> object:
-        """The target of a schema's references within the document; the schema if it has none."""
+        """The target of a schema's references within the document; the schema if it has none.
+
+        Raises:
+            UnsupportedSchema: A keyword does not have the required type.
+        """
         for _ in range(20):
-            if not isinstance(schema, dict) or "$ref" not in schema:
-                return cast("object", schema)
-            data = cast("dict[str, object]", schema)
+            if not isinstance(schema, dict):
+                return schema
+            data = cast("dict[str, Any]", schema)
+            check_well_formed(data, pointer, 7)
+            if "$ref" not in data:
+                return data
             reference = data["$ref"]
             if set(data) - {"$ref", *_REMARKS} or not str(reference).startswith("#"):
                 raise _refused(pointer, "a reference is followed alone and within the schema only")

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Any, Final, Literal, cast
 
 from explorer.arguments import flag, instance, listed, mapped, named_way, plain, shown
-from explorer.errors import ConstraintError, ExplorerError
+from explorer.errors import ConstraintError, ExplorerError, MissingDependency
 from explorer.languages.constraint import Constraint
 from explorer.languages.phases.functions import control_names
 from explorer.languages.schema.reading.text import (
@@ -94,13 +94,15 @@ def tools(
             )
         asks_for_text = response_format.get("type") == "text"
         answer = None if asks_for_text else requested_schema(response_format)
-    tag, by_pointer = model_tag(
-        style, known, _choice(choice, names), parallel=flag("parallel", parallel),
-        reasoning=way, answer=answer,
-    )  # fmt: skip
-    controls, strict = control_names(control_tokens), flag("strict", strict)
+    parallel, controls = flag("parallel", parallel), control_names(control_tokens)
+    chosen, strict = _choice(choice, names), flag("strict", strict)
     try:
+        tag, by_pointer = model_tag(
+            style, known, chosen, parallel=parallel, reasoning=way, answer=answer
+        )
         made = _source(tag, by_pointer, controls, strict=strict)
+    except MissingDependency:
+        raise
     except ExplorerError as error:
         for number, each in enumerate(known):
             _check_alone(style, each, number, controls, strict=strict)
@@ -120,10 +122,10 @@ def _check_alone(
     style: str, tool: Mapping[str, Any], number: int, controls: tuple[str, ...], *, strict: bool
 ) -> None:
     """Raise the error of a tool that is refused even alone, with its name."""
-    tag, by_pointer = model_tag(
-        style, [tool], "required", parallel=True, reasoning="disabled", answer=None
-    )
     try:
+        tag, by_pointer = model_tag(
+            style, [tool], "required", parallel=True, reasoning="disabled", answer=None
+        )
         _source(tag, by_pointer, controls, strict=strict)
     except ExplorerError as error:
         cause = error.__cause__ if isinstance(error, ConstraintError) else None

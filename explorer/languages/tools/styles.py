@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from explorer.errors import ConstraintError
+from explorer.languages.schema.reading.subschemas import check_well_formed
 
 _Tag = dict[str, Any]
 NAME: Final = "\x00"
@@ -252,6 +253,17 @@ def _spaced(tokens: Sequence[_Tag | str]) -> list[_Tag]:
 # --- Arguments that are not JSON ----------------------------------------------------------------
 
 
+def _keywords(schema: Any) -> _Tag:
+    """The keywords of a schema, each of the right type.
+
+    Raises:
+        UnsupportedSchema: A keyword is not.
+    """
+    data = cast("_Tag", schema) if isinstance(schema, dict) else {}
+    check_well_formed(data, "", 7)
+    return data
+
+
 def _written_out(schema: Any, equals: str, comma: str, quote: str) -> _Tag:
     """Arguments by name, in the order of the schema; in Gemma's notation strings have marks.
 
@@ -260,7 +272,7 @@ def _written_out(schema: Any, equals: str, comma: str, quote: str) -> _Tag:
     Args:
         quote: The mark around a string; empty for the notation of Python.
     """
-    data = cast("_Tag", schema) if isinstance(schema, dict) else {}
+    data = _keywords(schema)
     properties: dict[str, Any] = data.get("properties", {})
     if not properties:
         return _fixed("") if data else {"type": "any_text"}
@@ -292,7 +304,7 @@ def _either(forms: list[_Tag]) -> _Tag:
 
 def _value(schema: Any, root: _Tag, comma: str, quote: str) -> _Tag:
     """The content of one value."""
-    data = cast("_Tag", schema) if isinstance(schema, dict) else {}
+    data = _keywords(schema)
     kind = data.get("type")
     below = {name: root[name] for name in ("$defs", "definitions") if name in root}
     json_value: _Tag = {"type": "json_schema", "style": "json", "json_schema": {**below, **data}}
@@ -336,7 +348,7 @@ def _values(data: _Tag) -> list[Any] | None:
 def _parameters(schema: Any) -> _Tag:
     """Parameters as Seed-OSS writes them: what is not text as Python does, or as JSON."""
     whole: _Tag = {"type": "json_schema", "json_schema": schema, "style": "qwen_xml"}
-    data = cast("_Tag", schema) if isinstance(schema, dict) else {}
+    data = _keywords(schema)
     properties: dict[str, Any] = data.get("properties", {})
     required: list[str] = data.get("required", [])
     closed = data.get("additionalProperties", False) is False
@@ -345,7 +357,7 @@ def _parameters(schema: Any) -> _Tag:
     parts: list[_Tag] = []
     for name, each in properties.items():
         alone = {**data, "properties": {name: each}, "required": [name] * (name in required)}
-        given = cast("_Tag", each) if isinstance(each, dict) else {}
+        given = _keywords(each)
         python = _as_python(given) if given.get("type", "string") != "string" else []
         if python:
             tag: _Tag = {"type": "tag", "begin": f"<parameter={name}>", "content": _either(python),
@@ -398,7 +410,7 @@ def _as_python(data: _Tag) -> list[_Tag]:
 
 def _python(schema: Any) -> str | None:
     """The pattern of a value as Python's ``repr`` writes it; ``None`` where keywords say more."""
-    data = cast("_Tag", schema) if isinstance(schema, dict) else {}
+    data = _keywords(schema)
     kind = str(data.get("type"))
     if kind in _PLAIN:
         return _PLAIN[kind] if set(data) <= _REMARKS else None

@@ -12,8 +12,9 @@ from unittest.mock import patch
 import pytest
 
 import explorer
-from explorer.errors import MissingDependency
+from explorer.errors import ConstraintError, MissingDependency
 from explorer.languages.sources.serial import source_from_dict, source_to_dict
+from explorer.languages.tools.markups import MARKUPS
 from tests.evidence import examples
 from tests.languages.tools.beside import OPTIONS, Beside, compared, followed, xgrammar
 from tests.languages.tools.conversations import TEXT, TOOLS, WORDS, Talk, closed, small, tool
@@ -233,3 +234,19 @@ def test_white_space_around_calls_and_listed_values_is_no_value() -> None:
         text = f"<tool_call>\n<function=f>\n<parameter=unit>{written}</parameter>\n</function>\n"
         (one,) = xml.parse(f"{text}</tool_call>")["calls"]
         assert one["arguments"] == {"unit": value}
+
+
+@pytest.mark.parametrize("style", MARKUPS)
+@pytest.mark.parametrize(
+    ("keyword", "schema"),
+    [
+        ("properties", {"type": "object", "properties": [1]}),
+        ("required", {"type": "object", "properties": {"a": TEXT}, "required": "a"}),
+        ("anyOf", closed([], a={"anyOf": 5})),
+        ("type", closed([], a={"type": 7})),
+        ("items", closed([], a={"type": "array", "items": 4})),
+    ],
+)
+def test_a_keyword_of_a_wrong_type_is_named(style: str, keyword: str, schema: Any) -> None:
+    with pytest.raises(ConstraintError, match=rf"tools\[0\], 'f': .*{keyword} is "):
+        explorer.tools([tool("f", schema)], choice="required", style=style)
