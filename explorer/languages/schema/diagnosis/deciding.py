@@ -440,8 +440,14 @@ class Deciding:
         if not self._on_stack:
             if self._options.free_depth is not None:
                 yield Lifted(options=(("free_depth", None),))
-            yield Lifted(options=(("max_depth", self._options.depth.recursion + 1),))
-            yield Lifted(options=(("recursion", "stack"),))
+            if self._refers:
+                yield Lifted(options=(("max_depth", self._options.depth.recursion + 1),))
+                yield Lifted(options=(("recursion", "stack"),))
+
+    @cached_property
+    def _refers(self) -> bool:
+        """Whether a reference may lead back, so that a depth of recursion matters."""
+        return any(not REFERENCES.isdisjoint(here) for _, here, _ in every_part(self.schema))
 
     def _together(self, pool: Iterable[list[Lifted]], asked: Question) -> list[Lifted]:
         """A smallest set without which the text goes on; none if that is not found."""
