@@ -399,6 +399,8 @@ class ProgramLayout:
         if isinstance(node, Deferred) and node.outline is not None and may_outline:
             if id(node) not in self.outlines:
                 self.outlines[id(node)] = node.outline(self.meter)
+            if self.with_origin:  # Its parts lay theirs out themselves.
+                self.arc_origins.add(self._origins(node, len(self.outlines[id(node)].nfa.arcs)))
             self.outlined(self.outlines[id(node)], source, target)
             return
         nfa = self.machines.get(id(node))
@@ -410,10 +412,14 @@ class ProgramLayout:
             nfa = self.machines[id(node)] = dfa_to_nfa(self.builder(node))
         self.between(nfa, source, target)
         if self.with_origin:
-            # With origins, the assertions of a pattern are relaxed.
-            written = self.whole is not None or not isinstance(node, Whole)
-            index = self.origin_of(cast("Closed", node)) if written else -1
-            self.arc_origins.add(np.full((len(nfa.arcs), 1), index, np.int32))
+            self.arc_origins.add(self._origins(node, len(nfa.arcs)))
+
+    def _origins(self, node: Whole | Texts | Closed, count: int) -> Int32:
+        """The origin of the arcs of a node that is laid out as a machine."""
+        # With origins, the assertions of a pattern are relaxed.
+        written = self.whole is not None or not isinstance(node, Whole)
+        index = self.origin_of(cast("Closed", node)) if written else -1
+        return np.full((count, 1), index, np.int32)
 
     def _repeat(
         self, body: Node, minimum: int, maximum: int | None, source: int, target: int

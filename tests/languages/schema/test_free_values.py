@@ -9,6 +9,7 @@ from typing import Any, Final
 import pytest
 
 import explorer
+from explorer.analysis.places.spans import live_places
 from explorer.budget import Meter
 from explorer.errors import NotRegular
 from explorer.tokens.machine import planner_of
@@ -174,3 +175,12 @@ def test_a_vocabulary_without_all_bytes_finishes_what_it_begins() -> None:
         assert after is not None
         state = after
     assert state == explorer.DONE
+
+
+@pytest.mark.parametrize("options", [{}, {"recursion": "stack"}, {"free_depth": 3}], ids=str)
+@pytest.mark.parametrize("name", OPEN)
+def test_what_is_open_after_a_text_has_its_place_in_the_schema(name: str, options: Any) -> None:
+    constraint = explorer.json_schema(OPEN[name], **options)
+    text = b"[" if name in ("array", "no list at its end", "no object") else b"{"
+    assert all(place.text for place in live_places(constraint.source, text))
+    assert live_places(constraint.source, text)
