@@ -226,7 +226,7 @@ class Cursor:
             The masked id; ``None`` if all were taken.
 
         Raises:
-            ExplorerError: The text has ended.
+            ExplorerError: The text has ended, or these are not ids.
 
         Example:
             >>> from widgets.toy import ToyModel, toy_constraint
@@ -238,7 +238,8 @@ class Cursor:
             session, after, kept = self.session, self.generation, self.session.index
             masked: int | None = None
             try:
-                for token in tokens:
+                for entry in listed("tokens", tokens, "a list of ids"):
+                    token = whole_number("token", entry, 0, len(session.vocabulary) - 1)
                     if not session.finished and not session.allowed()[token]:
                         masked = token
                         break

@@ -11,6 +11,7 @@ from tests.browser.acting import (
     BACK,
     END,
     FOO,
+    FOOD,
     FOR,
     STEP,
     allowed,
@@ -157,7 +158,17 @@ def test_compare_steps_both_sides_as_the_engine_does(notebook: Notebook, lab: La
         mark = side.locator(".lmx-strip .parted")
         assert mark.get_attribute("data-k") == str(parted + 1)
 
+    # A token that is taken on one side is taken there; the other side goes its own way.
     root.focus()
+    page.keyboard.press("Home")
+    at(root, 0)
+    sides[0].locator(f'.lmx-row[data-token="{FOOD}"] .take').first.click()
+    for session in sessions:
+        session.jump(0)
+    sessions[0].step(FOOD)
+    sessions[1].forward()
+    agree()
+
     page.keyboard.press("Home")
     at(root, 0)
     root.get_by_label("take it on both sides").check()

@@ -207,7 +207,7 @@ FIELDS: dict[str, dict[str, object]] = {
     "stage_machine": {"stage": 0}, "switch_stage": {"stage": 0, "on": False},
     "add_stage": {"stage": "utf8"}, "relax": {"token": F, "k": 0},
     "choose_model": {"model": "tiny-sp"}, "rewrite": {"token": FOR, "writes": "food"},
-    "scheme": {"scheme": "ours"},
+    "scheme": {"scheme": "ours"}, "decode_on": {"pynini": True},
 }  # fmt: skip
 
 

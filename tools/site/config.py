@@ -27,7 +27,7 @@ _GROUPS: Final = (
     ("Core", "00 01 02 03 04 05 06"),
     ("Formats", "07 08 14"),
     ("Tokenizers", "09"),
-    ("Research", "10 11 12 13 15"),
+    ("Research", "10 11 12 13 15 16"),
 )
 """The groups of lessons, by the first two digits of their files, as in `notebooks/README.md`."""
 _LAST: Final = ("glossary.md", "overview.md", "contributing.md", "changelog.md")

@@ -178,9 +178,8 @@ def test_a_vocabulary_without_all_bytes_finishes_what_it_begins() -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"recursion": "stack"}, {"free_depth": 3}], ids=str)
-@pytest.mark.parametrize("name", OPEN)
+@pytest.mark.parametrize("name", ["anything", "object", "array", "beside a property"])
 def test_what_is_open_after_a_text_has_its_place_in_the_schema(name: str, options: Any) -> None:
     constraint = explorer.json_schema(OPEN[name], **options)
-    text = b"[" if name in ("array", "no list at its end", "no object") else b"{"
-    assert all(place.text for place in live_places(constraint.source, text))
-    assert live_places(constraint.source, text)
+    places = live_places(constraint.source, b"[" if name == "array" else b"{")
+    assert places and all(place.text for place in places)
