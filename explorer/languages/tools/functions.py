@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Any, Final, Literal, cast
 
 from explorer.arguments import flag, instance, listed, mapped, named_way, plain, shown
-from explorer.errors import ConstraintError, ExplorerError, MissingDependency
+from explorer.errors import ConstraintError, ExplorerError, UnsupportedSchema
 from explorer.languages.constraint import Constraint
 from explorer.languages.phases.functions import control_names
 from explorer.languages.schema.reading.text import (
@@ -96,16 +96,16 @@ def tools(
         answer = None if asks_for_text else requested_schema(response_format)
     parallel, controls = flag("parallel", parallel), control_names(control_tokens)
     chosen, strict = _choice(choice, names), flag("strict", strict)
+    tag: Mapping[str, object] = {}
     try:
         tag, by_pointer = model_tag(
             style, known, chosen, parallel=parallel, reasoning=way, answer=answer
         )
         made = _source(tag, by_pointer, controls, strict=strict)
-    except MissingDependency:
-        raise
     except ExplorerError as error:
-        for number, each in enumerate(known):
-            _check_alone(style, each, number, controls, strict=strict)
+        if tag or isinstance(error, UnsupportedSchema):  # Else it is about the style.
+            for number, each in enumerate(known):
+                _check_alone(style, each, number, controls, strict=strict)
         raise error
     return Constraint(made.with_met_controls() if isinstance(control_tokens, Vocabulary) else made)
 
