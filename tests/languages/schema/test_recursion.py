@@ -217,3 +217,15 @@ def test_what_does_not_hold_may_lead_back_too(schema: dict[str, Any]) -> None:
     texts = ["[]", "1", "[1]", "[[]]", "[1,1]", "[[1]]", "[[[]]]", "[[[1]]]", "[[],1]", '{"a":[]}']
     for text in texts:
         assert constraint.accepts(text) == judge.is_valid(json.loads(text)), text
+
+
+def test_a_recursive_model_of_pydantic_is_read_back() -> None:
+    pydantic = pytest.importorskip("pydantic")
+    node = pydantic.create_model("node", value=(int, ...), below=(list["node"], []))
+    node.model_rebuild(_types_namespace={"node": node})
+    found = explorer.from_type(node, recursion="stack")
+    text = '{"value":0,"below":[]}'
+    for value in range(1, 60):
+        text = f'{{"value":{value},"below":[{text}]}}'
+    assert found.parse(text).below[0].value == 58
+    assert not found.accepts(text.replace("57", '"57"'))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import jsonschema
+import plotly.graph_objects as graph
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -249,3 +250,14 @@ def test_what_differs_or_has_an_address_stays_apart(schema: Any) -> None:
     (inside,) = same.values()
     first, second = inside.values() if isinstance(inside, dict) else inside
     assert first is not second
+
+
+def test_the_treemap_is_a_plotly_figure() -> None:
+    figure: Any = graph.Figure(explorer.profile(SCHEMA).figure())
+    (treemap,) = figure.data
+    assert treemap.type == "treemap"
+    assert dict(zip(treemap.ids, treemap.parents, strict=True))["/properties/c~1d/anyOf/1"] == (
+        "/properties/c~1d"
+    )
+    assert set(treemap.parents) <= {"", *treemap.ids}
+    assert treemap.ids[0] == treemap.labels[0] == "the whole schema"  # "/" is the member "".

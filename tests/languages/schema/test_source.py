@@ -404,3 +404,47 @@ def test_nothing_is_left_of_everything(excluded: Any) -> None:
     assert not constraint.accepts("[[[[1]]]]")
     with pytest.raises(UnsatisfiableSchema):
         explorer.compile(constraint, explorer.Vocabulary.from_bytes([b"1", None], eos_ids=[1]))
+
+
+def old(draft: int, **keywords: Any) -> dict[str, Any]:
+    """A schema of a draft before 2019."""
+    named = {"$schema": f"http://json-schema.org/draft-0{draft}/schema#"}
+    return {**named, **keywords, "definitions": {"a": {"type": "integer"}}}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"requird": {"x-order": 1, "example": 3}}},
+        {"$comment": "", "examples": [], "markdownDescription": "", "errorMessage": "no"},
+        {"minProperties": 1}, {"minProperties": 2, "required": ["a"]}, {"required": False},
+        {"exclusiveMinimum": 3}, {"minimum": 3, "exclusiveMinimum": False},
+        {"minProperties": 3, "additionalProperties": False, "properties": {"a": {}, "b": {}}},
+        {"minProperties": 2, "propertyNames": {"enum": ["a", "b", "c"]}},
+        {"properties": {"a": {"$ref": "#"}}, "type": "object"},
+        old(7, items=[{"type": "null"}], additionalItems=False),
+        old(7, **{"$ref": "#/definitions/a", "title": "A"}), old(7, additionalItems=True),
+        {"$ref": "#/$defs/a", "minimum": 5, "$defs": {"a": {"type": "number"}}},
+        {"if": {"minimum": 3}, "else": {"maximum": 1}, "contains": {"const": 1}, "minContains": 2},
+        {"properties": {"const": {}, "then": {}}},
+    ],
+    ids=["names", "remarks", "one", "needed", "required", "bound", "no bound", "closed", "listed",
+         "inside", "tail", "alone", "any tail", "beside", "with partners", "named as keywords"],
+)  # fmt: skip
+def test_what_says_what_it_seems_to_is_not_told(schema: Any) -> None:
+    assert remarks(explorer.json_schema(schema)) == ()
+
+
+@pytest.mark.parametrize("below", [[], ["properties", "a"]])
+def test_a_condition_that_decides_nothing_is_read(below: list[str]) -> None:
+    condition: dict[str, Any] = {"type": "strin"}
+    for step in reversed(below):
+        condition = {step: condition}
+    constraint = explorer.json_schema({"type": "object", "if": condition})
+    with pytest.raises(UnsupportedSchema, match="'strin' is not a type") as caught:
+        constraint.accepts("{}")
+    assert caught.value.pointer == "/" + "/".join(["if", *below, "type"])
+
+
+def test_json_is_parsed_as_data() -> None:
+    assert explorer.json(1, 1).parse('{"a":[1.5,null]}') == {"a": [1.5, None]}
