@@ -46,6 +46,7 @@ from widgets.cursor import Cursor, at_end
 from widgets.dialogue.later import Later, Progress
 from widgets.figures.machines.detokenizing_figure import ALL_TOKENS
 from widgets.figures.packets import compress, trace_packet
+from widgets.figures.panels.tokens import listed_packet
 from widgets.figures.snapshot import Snapshot
 from widgets.shown_place import Packet, PageData, ShownPlace
 from widgets.views import bundle
@@ -181,6 +182,7 @@ def recorded(take: Taken, progress: Progress) -> Packet:
     around: list[Packet] = []
     summaries: list[Packet] = []
     pairs: list[Packet] = []
+    listed: list[Packet] = []
     hints = 0
     for k, position in enumerate(positions):
         progress.at(f"{k} of {len(positions)} positions")
@@ -189,6 +191,10 @@ def recorded(take: Taken, progress: Progress) -> Packet:
             tokens.add(trace.steps[k].token)
         if len(data.vocabulary) <= ALL_TOKENS:
             tokens |= set(range(len(data.vocabulary)))
+        if take.session.lm is None:
+            listed.append(listed_packet(take.session, trace, k, data.machine))
+            rows = cast("list[Packet]", listed[k]["rows"])
+            tokens |= {cast("int", row["id"]) for row in rows}
         walks.append({str(t): data.walk(trace, k, t) for t in sorted(tokens)})
         logits = None
         if take.session.lm is not None and trace.positions[k].distribution is not None:
@@ -210,7 +216,7 @@ def recorded(take: Taken, progress: Progress) -> Packet:
     progress.at("packing")
     return {
         **record, "walks": walks, "reasons": reasons, "around": around, "summaries": summaries,
-        "pairs": pairs,
+        "pairs": pairs, "allowed": listed,
     }  # fmt: skip
 
 

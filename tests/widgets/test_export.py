@@ -18,6 +18,7 @@ from tests.widgets.page import PATIENCE, Page
 from widgets.dialogue.later import Progress
 from widgets.export import recorded, taken
 from widgets.figures.packets import decompress
+from widgets.toy import ToyModel
 from widgets.views.explorer import Explorer
 
 # The file that replays a line, while it is made: progress, cancelling, and blocking nothing.
@@ -254,3 +255,14 @@ def test_an_exported_page_has_the_pairs_of_each_place(constraint: explorer.Const
             seen += bool(told and told["pairs"])
     assert seen
     made.close()
+
+
+def test_without_a_model_the_tokens_are_listed_and_each_has_its_reason() -> None:
+    made = Explorer(ToyModel().vocabulary, regex("(foo)+d"))
+    made.session.step(token=0)
+    record: Any = recorded(taken(made.shown), Progress())
+    made.close()
+    lists = [[row["id"] for row in each["rows"] if row["allowed"]] for each in record["allowed"]]
+    assert lists == [[0, 2, 4], [1]]
+    for each, reasons in zip(record["allowed"], record["reasons"], strict=True):
+        assert {str(row["id"]) for row in each["rows"]} <= reasons.keys()

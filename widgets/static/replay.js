@@ -31,6 +31,7 @@ function replay(data) {
     walk: ({ k, token }) => stored("walks", k, token) && { walk: stored("walks", k, token) },
     reasons: ({ k }) => data.summaries[k] && { reasons: data.summaries[k] },
     stage_machine: ({ stage }) => data.stages[stage] && { stage: { ...data.stages[stage], neighbours: ((data.pairs || [])[here()] || {})[stage] } },
+    allowed: ({ k }) => (data.allowed || [])[k],
     traps: () => ({ traps: data.traps }),
     why: ({ k, token }) => stored("reasons", k, token) && { explanation: stored("reasons", k, token) },
     peek: ({ token }) => {
