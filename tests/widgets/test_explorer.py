@@ -235,3 +235,12 @@ def test_a_run_that_the_model_s_length_stops_is_shown_to_its_last_token() -> Non
     assert page.position["k"] == page.line["index"] == page.line["length"] == last
     assert page.position["allowed"] == made.session.trace.positions[last].num_allowed
     assert page.ask("reasons", k=last)["reasons"]
+
+
+def test_a_machine_that_remembers_each_character_is_shown_and_goes_on() -> None:
+    made = Explorer(
+        "tiny", explorer.json_schema({"type": "array", "uniqueItems": True}), prompt="A: "
+    )
+    made.cursor.run(5)
+    assert made.session.length == 5
+    made.close()

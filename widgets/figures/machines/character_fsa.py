@@ -134,14 +134,25 @@ def _dots(
     return frozenset(dots)
 
 
-class ByteSteps(dict[int, list[Interval]]):
-    """The byte intervals of each state, computed on request."""
+MOST_READ: Final = 4_000
+"""The most states of a machine without a table that are read for one picture."""
 
-    def __init__(self, machine: ByteMachine) -> None:
+
+class ByteSteps(dict[int, list[Interval]]):
+    """The byte intervals of each state, computed on request.
+
+    Args:
+        most: The states that are read; later ones count as without arcs. A machine that remembers
+            what it reads has a state for each character.
+    """
+
+    def __init__(self, machine: ByteMachine, most: int | None = None) -> None:
         super().__init__()
-        self._machine = machine
+        self._machine, self._most = machine, most
 
     def __missing__(self, state: int) -> list[Interval]:
+        if self._most is not None and len(self) >= self._most:
+            return []
         pieces: list[Interval] = []
         for byte in self._machine.expected(state):
             target = self._machine.step(state, byte)
@@ -159,7 +170,7 @@ def _met(machine: TokenMachine, byte_machine: ByteMachine, also: Iterable[int]) 
     A state does not say whether it is between two characters. Texts are valid UTF-8, so a state
     that reads a continuation byte is in the middle of a character.
     """
-    steps = ByteSteps(byte_machine)
+    steps = ByteSteps(byte_machine, MOST_READ)
     met = [machine.byte_state(state) for state in range(machine.num_states)]
     listed = dict.fromkeys([byte_machine.start, *also, *reversed(met)])
     arcs: dict[int, list[Piece]] = {}

@@ -38,6 +38,9 @@ from widgets.figures.machines.arcs import arcs_of, node_of
 from widgets.figures.machines.character_fsa import NOTHING, ByteSteps, character_view
 from widgets.figures.panels.tokens import Bar
 
+MOST_INSIDE: Final = 500
+"""The most states inside the characters that lead from one state; the rest is left out."""
+
 COLUMNS: Final = 16
 """The most characters of the text that are shown; of a longer text the last ones."""
 
@@ -122,7 +125,7 @@ def _characters(machine: TokenMachine, byte_machine: ByteMachine, state: int) ->
         view = character_view(machine) if whole_table(byte_machine) is not None else NOTHING
         if state in view.arcs:
             return view.arcs[state]
-        known[state] = character_pieces(ByteSteps(byte_machine), state)
+        known[state] = character_pieces(ByteSteps(byte_machine, MOST_INSIDE), state)
     return known[state]
 
 
