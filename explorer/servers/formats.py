@@ -41,7 +41,7 @@ from explorer.servers.tables import sentence, table
 FORMATS: Final = table("formats", dict[str, dict[str, tuple[str, ...]]])
 """The formats by name; a log is read by the first that recognises it."""
 
-# What a part of an answer is, by its type; empty for what the whole is that it is a part of.
+# The kind of each part of an answer, by its type; an empty kind is that of the whole answer.
 _PARTS: Final = table("parts", dict[str, str])
 
 # The keys of a part that hold a text, or further parts.

@@ -1,4 +1,4 @@
-"""What flows: the path of a token, a step as a motion, pair by pair, a text that is followed."""
+"""Motions of the explorer: paths of tokens, steps, pairs, texts that are typed or dragged along."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_text_that_one_writes_is_taken_up_to_its_first_masked_letter(
     taken = "".join(root.locator(".lmx-strip [data-k]").all_text_contents())
     assert taken.replace("✓", "") == '{"name":␣"Zo'
     assert field.input_value() == ""
-    # What the constraint allows is taken whole.
+    # An allowed text is taken to its end.
     field.fill('ra", "age')
     field.press("Enter")
     root.locator(".lmx-strip [data-k]", has_text="age").wait_for()

@@ -181,7 +181,7 @@ _SPACE: Final[_Tag] = {
         "elements": [{"type": "const_string", "value": each} for each in " \n\t\r"],
     },
 }
-"""Any white space of JSON, which is no part of the call."""
+"""Any white space of JSON; it does not belong to the call."""
 
 
 def _in_one(row: CallStyle) -> bool:

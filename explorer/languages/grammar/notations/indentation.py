@@ -116,7 +116,7 @@ class Indentation:
         self._uses_column = False
         self._find_ends()
 
-    # What the grammar says
+    # Reading the rules that break lines
 
     def _line_break(self, declared: Mapping[str, tuple[int, int]]) -> str:
         """The terminal before each indent."""

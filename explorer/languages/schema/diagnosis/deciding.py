@@ -139,7 +139,7 @@ def freer(options: SchemaOptions, given: Mapping[str, Any]) -> SchemaOptions:
 
 
 def _clock() -> float:
-    """The seconds that this thread has worked; making machine code is no part of a search."""
+    """The seconds that this thread has worked, without the time of making machine code."""
     return thread_time() - making_code.seconds
 
 
