@@ -34,7 +34,7 @@ from widgets.figures.machines.machine_figure import MachineFigure
 from widgets.figures.machines.stages import stages_made
 from widgets.figures.machines.token_dfa import token_figure
 from widgets.figures.packets import live_spans, machine_packet, narrower
-from widgets.figures.panels.reasons import short_reason
+from widgets.figures.panels.reasons import short_reasons
 from widgets.figures.snapshot import snapshot
 
 # The machines as figures: the design's toy, the grouping of tokens, large and odd machines.
@@ -400,7 +400,8 @@ def test_a_control_token_leads_on_though_it_writes_nothing(lazy: bool) -> None:
         assert [name for name in path.now if name.startswith("c")] == [f"c{state}"]
     # What only a control token may begin is not said to be at its end.
     some = {*special.values(), *model.vocabulary.eos_ids, *range(0, len(model.vocabulary), 9)}
-    reasons = {short_reason(machine, machine.start, token, b"") for token in some}
+    reason = short_reasons(machine, machine.start, b"")
+    reasons = {*map(reason, some)}
     assert reasons == {"expects <think>", "not complete", None}
     state = session.trace.positions[1].state
-    assert short_reason(machine, state, special["<think>"], b"") == "special token"
+    assert short_reasons(machine, state, b"")(special["<think>"]) == "special token"

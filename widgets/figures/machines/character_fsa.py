@@ -135,24 +135,32 @@ def _dots(
 
 
 MOST_READ: Final = 4_000
-"""The most states of a machine without a table that are read for one picture."""
+"""The most states of a machine without a table that are read anew for one picture."""
+
+MOST_INSIDE: Final = 500
+"""The most states inside the characters that lead from one state; the rest is left out."""
 
 
-class ByteSteps(dict[int, list[Interval]]):
+class _ByteSteps(dict[int, list[Interval]]):
     """The byte intervals of each state, computed on request.
 
-    Args:
-        most: The states that are read; later ones count as without arcs. A machine that remembers
-            what it reads has a state for each character.
+    Beyond `MOST_INSIDE` states the rest counts as without arcs: a machine that remembers what it
+    reads has a state for each character.
     """
 
-    def __init__(self, machine: ByteMachine, most: int | None = None) -> None:
+    def __init__(self, machine: ByteMachine, known: dict[int, list[Interval]]) -> None:
         super().__init__()
-        self._machine, self._most = machine, most
+        self._machine, self._known = machine, known
 
     def __missing__(self, state: int) -> list[Interval]:
-        if self._most is not None and len(self) >= self._most:
+        if len(self) >= MOST_INSIDE:
             return []
+        if state not in self._known:
+            self._known[state] = self._read(state)
+        pieces = self[state] = self._known[state]
+        return pieces
+
+    def _read(self, state: int) -> list[Interval]:
         pieces: list[Interval] = []
         for byte in self._machine.expected(state):
             target = self._machine.step(state, byte)
@@ -160,8 +168,21 @@ class ByteSteps(dict[int, list[Interval]]):
                 pieces[-1] = (pieces[-1][0], byte, target)
             else:
                 pieces.append((byte, byte, target))
-        self[state] = pieces
         return pieces
+
+
+@memo
+def _known(machine: TokenMachine) -> tuple[dict[int, list[Interval]], dict[int, list[Piece]]]:
+    """The byte intervals and the character arcs of the states read so far; both are added to."""
+    return {}, {}
+
+
+def characters_from(machine: TokenMachine, byte_machine: ByteMachine, state: int) -> list[Piece]:
+    """The characters that lead from a state, as ranges of code points, with their targets."""
+    steps, arcs = _known(machine)
+    if state not in arcs:
+        arcs[state] = character_pieces(_ByteSteps(byte_machine, steps), state)
+    return arcs[state]
 
 
 def _met(machine: TokenMachine, byte_machine: ByteMachine, also: Iterable[int]) -> CharacterView:
@@ -170,21 +191,22 @@ def _met(machine: TokenMachine, byte_machine: ByteMachine, also: Iterable[int]) 
     A state does not say whether it is between two characters. Texts are valid UTF-8, so a state
     that reads a continuation byte is in the middle of a character.
     """
-    steps = ByteSteps(byte_machine, MOST_READ)
+    known, read = _known(machine)
+    most = len(known) + MOST_READ
     met = [machine.byte_state(state) for state in range(machine.num_states)]
     listed = dict.fromkeys([byte_machine.start, *also, *reversed(met)])
     arcs: dict[int, list[Piece]] = {}
     dots: set[int] = set()
     for state in list(listed)[:MOST_MET]:
-        if state == NO_ARC:
+        if state == NO_ARC or (state not in read and len(known) > most):
             continue
-        if any(low <= 0xBF and high >= 0x80 for low, high, _ in steps[state]):
+        if any(0x80 <= byte <= 0xBF for byte in byte_machine.expected(state)):
             dots.add(state)
         else:
-            arcs[state] = character_pieces(steps, state)
+            arcs[state] = characters_from(machine, byte_machine, state)
     for state in [target for pieces in arcs.values() for _, _, target in pieces]:
         arcs.setdefault(state, [])
-    return CharacterView(arcs, dict(steps), frozenset(dots), len(dots) > MOST_DOTS, whole=False)
+    return CharacterView(arcs, dict(known), frozenset(dots), len(dots) > MOST_DOTS, whole=False)
 
 
 def character_edges(

@@ -21,10 +21,9 @@ from typing import Final
 
 import numpy as np
 
-from explorer.automata.interchange.interegular_bridge import Piece, character_pieces
+from explorer.automata.interchange.interegular_bridge import Piece
 from explorer.automata.machine import NO_ARC, ByteMachine, run, whole_table
 from explorer.decoding.trace.trace import Trace
-from explorer.memo import memo
 from explorer.tokens.machine import TokenMachine, table_of
 from widgets.figures.drawing.labels import (
     byte_text,
@@ -35,11 +34,8 @@ from widgets.figures.drawing.labels import (
     token_text,
 )
 from widgets.figures.machines.arcs import arcs_of, node_of
-from widgets.figures.machines.character_fsa import NOTHING, ByteSteps, character_view
+from widgets.figures.machines.character_fsa import NOTHING, character_view, characters_from
 from widgets.figures.panels.tokens import Bar
-
-MOST_INSIDE: Final = 500
-"""The most states inside the characters that lead from one state; the rest is left out."""
 
 COLUMNS: Final = 16
 """The most characters of the text that are shown; of a longer text the last ones."""
@@ -112,21 +108,11 @@ def _way(machine: ByteMachine, state: int, data: bytes) -> _TokenColumns:
     )
 
 
-@memo
-def _steps(machine: TokenMachine) -> dict[int, list[Piece]]:
-    """The characters that lead from states of a byte machine; `_characters` adds to them."""
-    return {}
-
-
 def _characters(machine: TokenMachine, byte_machine: ByteMachine, state: int) -> list[Piece]:
     """The characters that lead from a state, as ranges of code points, with their targets."""
-    known = _steps(machine)
-    if state not in known:
-        view = character_view(machine) if whole_table(byte_machine) is not None else NOTHING
-        if state in view.arcs:
-            return view.arcs[state]
-        known[state] = character_pieces(ByteSteps(byte_machine, MOST_INSIDE), state)
-    return known[state]
+    view = character_view(machine) if whole_table(byte_machine) is not None else NOTHING
+    known = view.arcs.get(state)
+    return characters_from(machine, byte_machine, state) if known is None else known
 
 
 def _reads(

@@ -20,7 +20,7 @@ four compilations for the third.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -39,6 +39,7 @@ from explorer.analysis.explaining.searched import budget_sentence
 from explorer.analysis.verdict.background import background_of
 from explorer.analysis.verdict.verdict import Verdict, judge
 from explorer.analysis.wording.words import show_control
+from explorer.errors import BudgetExceeded
 from explorer.tokens.machine import TokenMachine
 from widgets.figures.drawing.labels import byte_text, character_text, shorten
 from widgets.figures.machines.character_fsa import character_view
@@ -47,18 +48,32 @@ MOST: Final = 36
 """The longest short reason, in characters; the page wraps it."""
 
 
-def short_reason(machine: TokenMachine, state: int, token: int, prefix: bytes) -> str | None:
-    """The reason for a masked token, or ``None`` for an allowed one.
+def short_reasons(machine: TokenMachine, state: int, prefix: bytes) -> Callable[[int], str | None]:
+    """A function from a token to why a state masks it; ``None`` for an allowed token.
+
+    All its answers share one copy of the machine and one second; later ones are ``"masked"``.
 
     Example:
         >>> import explorer
         >>> toy = [b"f", b"oo", b"foo", b"for", b"food"]
         >>> vocab = explorer.Vocabulary.from_bytes(toy, eos_ids=[5])
         >>> dfa = explorer.compile(explorer.regex("(foo)+d"), vocab)
-        >>> [short_reason(dfa, dfa.walk([2])[-1], token, b"foo") for token in (3, 5, 1, 0)]
+        >>> [*map(short_reasons(dfa, dfa.walk([2])[-1], b"foo"), (3, 5, 1, 0))]
         ['r: expects o', 'not complete', 'expects d or f', None]
     """
-    return in_short(judge(background_of(machine), state, token, prefix))
+
+    try:
+        background = background_of(machine)
+    except BudgetExceeded:
+        return lambda token: "masked"
+
+    def reason(token: int) -> str | None:
+        try:
+            return in_short(judge(background, state, token, prefix))
+        except BudgetExceeded:
+            return "masked"
+
+    return reason
 
 
 def in_short(verdict: Verdict) -> str | None:

@@ -20,7 +20,7 @@ after the end) is ``None``, and the line has a gap there: it is not zero.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, cast
@@ -41,7 +41,7 @@ from explorer.tokens.words import DONE, FREE
 from explorer.vocabulary import Vocabulary
 from widgets.figures.drawing.labels import name_without_text, token_text
 from widgets.figures.panels.mask import allowed_at, count_at
-from widgets.figures.panels.reasons import short_reason
+from widgets.figures.panels.reasons import short_reasons
 from widgets.figures.told import Rejected, Strip, TokenBox
 
 BARS: Final = 14
@@ -99,6 +99,8 @@ def bars(
     for entry in candidates[most:]:
         if entry.token == taken and shown:
             shown[-1] = entry
+    masked = any(not entry.allowed for entry in shown)
+    reason = masked_because(position, machine) if reasons and masked else None
     return tuple(
         [
             Bar(
@@ -108,9 +110,7 @@ def bars(
                 math.exp(entry.filtered),
                 math.exp(entry.constrained),
                 entry.allowed,
-                reason_at(position, entry.token, machine)
-                if reasons and not entry.allowed
-                else None,
+                reason(entry.token) if reason and not entry.allowed else None,
                 entry.token == taken,
             )
             for entry in shown
@@ -118,14 +118,14 @@ def bars(
     )
 
 
-def reason_at(position: Position, token: int, machine: TokenMachine) -> str:
-    """Why a token is masked at a position, the token budget included."""
+def masked_because(position: Position, machine: TokenMachine) -> Callable[[int], str]:
+    """A function from a token to why a position masks it, the token budget included."""
     if position.finished:
-        return "the text has ended"
+        return lambda token: "the text has ended"
     if position.state == FREE:
-        return "masked"
-    reason = short_reason(machine, position.state, token, position.data)
-    return "over the token budget" if reason is None else reason
+        return lambda token: "masked"
+    reason = short_reasons(machine, position.state, position.data)
+    return lambda token: reason(token) or "over the token budget"
 
 
 MOST_FOUND: Final = 12
@@ -171,12 +171,13 @@ def token_rows(
     listed = np.asarray(ids, np.int64)
     later = np.arange(len(listed)) >= first
     best: list[int] = listed[np.lexsort((listed, -weights[0, listed], later))][:MOST_FOUND].tolist()
+    reason = masked_because(position, machine)
     return [
         {
             "id": token,
             "text": token_text(vocabulary, token),
             "allowed": bool(allowed[token]),
-            "reason": None if allowed[token] else reason_at(position, token, machine),
+            "reason": None if allowed[token] else reason(token),
             "model": float(weights[0, token]),
             "filtered": float(weights[1, token]),
             "constrained": float(weights[2, token]),
@@ -340,7 +341,7 @@ def rejected_token(trace: Trace, machine: TokenMachine) -> Rejected | None:
     if rejection is None:
         return None
     text = table_text(trace, rejection.token)
-    reason = reason_at(trace.positions[rejection.index], rejection.token, machine)
+    reason = masked_because(trace.positions[rejection.index], machine)(rejection.token)
     return {
         "id": rejection.token,
         "text": text,
