@@ -236,7 +236,7 @@ def test_the_requirements_are_the_package_with_extras_that_exist() -> None:
     (package,) = [line for line in REQUIREMENTS if line.startswith(".")]
     extras = package.removeprefix(".[").removesuffix("]").split(",")
     known = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    assert {"lab", "models"} <= set(extras) <= set(known["optional-dependencies"])
+    assert {"lab", "models", "witnesses"} <= set(extras) <= set(known["optional-dependencies"])
     (python,) = (BINDER / "runtime.txt").read_text("utf-8").split()
     assert python == "python-3.11"
 

@@ -164,10 +164,8 @@ def stage_gallery(stage: Path, kept: Path, state: str) -> None:
             folder.mkdir(parents=True, exist_ok=True)
             text.write_text(write_replay(replay, folder), encoding="utf-8")
         written[replay.name] = text.read_text("utf-8")
-        _write(
-            stage / "gallery" / f"{replay.name}.html",
-            (folder / f"{replay.name}.html").read_text("utf-8"),
-        )
+        for file in (f"{replay.name}.html", f"{replay.name}.svg"):
+            _write(stage / "gallery" / file, (folder / file).read_text("utf-8"))
     _write(stage / "gallery" / "index.md", gallery_page(written))
 
 

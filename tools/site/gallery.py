@@ -121,11 +121,11 @@ REPLAYS: Final = (
 
 
 def write_replay(replay: Replay, folder: Path) -> str:
-    """Run a session to its end, or to its most tokens, and export it.
+    """Run a session to its end, or to its most tokens, and export it, with a picture of its middle.
 
     Args:
         replay: The run.
-        folder: The folder for the page.
+        folder: The folder for the page and the picture.
 
     Returns:
         The text that the session wrote.
@@ -135,6 +135,8 @@ def write_replay(replay: Replay, folder: Path) -> str:
         for token in replay.begin:
             view.session.step(token=token)
         text = view.session.run(max_tokens=replay.tokens).text
+        view.session.jump(view.session.length // 2)
+        (folder / f"{replay.name}.svg").write_text(view.snapshot().svg, encoding="utf-8")
         view.session.jump(0)  # The page opens at this position.
         view.to_html(folder / f"{replay.name}.html")
         return text
@@ -159,6 +161,8 @@ def gallery_page(written: dict[str, str]) -> str:
             text = html.escape(written[replay.name])
             parts.append(
                 f"## {replay.title}\n\n{replay.seen}\n\nIt wrote <code>{text}</code>\n\n"
+                f'<a href="{replay.name}.html"><img src="{replay.name}.svg" width="380" '
+                f'alt="The middle of the run: {html.escape(replay.title)}" /></a>\n\n'
                 f'<a href="{replay.name}.html" class="md-button">Open the replay: '
                 f"{html.escape(replay.title)}</a>\n"
             )
