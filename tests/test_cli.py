@@ -9,6 +9,7 @@ import subprocess
 import sys
 import unicodedata
 from argparse import ArgumentParser
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,14 @@ import pytest
 
 import explorer
 from explorer import TokenDFA, Vocabulary, cli
-from explorer.cli import demo, main
+from explorer.cli import main
 from explorer.cli.options import add_constraint, constraint_of
 
 # The command line, called as a user calls it.
 
 
 ROOT = Path(__file__).resolve().parent.parent
-TOKENIZER = demo.shipped_tokenizer()
+TEKKEN = str(files("mistral_common") / "data" / "tekken_240911.json")
 
 
 @pytest.fixture(scope="module")
@@ -181,15 +182,6 @@ def test_a_control_token_is_shown_by_its_name(
     assert cli.main([*asked[:-4], "--prefix-ids", str(token), "--token", "null"]) == 0
 
 
-def test_a_demonstration_walks_to_the_end_of_the_text(capsys: pytest.CaptureFixture[str]) -> None:
-    toy = Vocabulary.from_bytes([*demo.TOY_TOKENS, None], eos_ids=[len(demo.TOY_TOKENS)])
-    demo.demonstrate("Toy", demo.TOY_PATTERN, demo.TOY_TEXT, toy)
-    printed = capsys.readouterr().out
-    taken = [line.split()[1] for line in printed.splitlines() if line.split()[:1] == ["take"]]
-    assert taken == ["'foo'", "'food'", "<EOS>"]
-    assert "3 of 6: 'f' 'foo' 'food'" in printed
-
-
 def test_a_terminal_that_knows_ascii_only_shows_escapes(tokenizer: Path) -> None:
     words = ["compile", "--regex", "é|foo", "--tokenizer", str(tokenizer), "--eos", eos(tokenizer)]
     done = subprocess.run(
@@ -289,7 +281,7 @@ class Interrupted(io.StringIO):
 
 def test_an_interrupt_ends_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     with contextlib.redirect_stdout(Interrupted()):
-        assert cli.main(["demo"]) == cli.INTERRUPTED == 130
+        assert cli.main(["compile", "--regex", "a", "--model", "tiny"]) == cli.INTERRUPTED == 130
     assert capsys.readouterr().err == "\n"
 
 
@@ -333,7 +325,6 @@ def test_a_reader_that_has_had_enough_is_no_error(tokenizer: Path) -> None:
 
 
 Capture = pytest.CaptureFixture[str]
-TOKENIZER_OF_CLI_SCHEMAS = str(demo.shipped_tokenizer())
 PERSON: dict[str, Any] = {
     "type": "object",
     "properties": {"age": {"type": "integer", "minimum": 18, "maximum": 99}},
@@ -356,7 +347,7 @@ def test_a_schema_is_compiled(person: str, lazy: list[str], capsys: Capture) -> 
         "--json-schema",
         person,
         "--tokenizer",
-        TOKENIZER_OF_CLI_SCHEMAS,
+        TEKKEN,
         "--json",
         *lazy,
     ]
@@ -388,8 +379,8 @@ def test_what_is_wrong_is_shown(schema: str, says: str, tmp_path: Path, capsys: 
     path = tmp_path / "schema.json"
     path.write_text(schema)
     for words in (
-        ["compile", "--tokenizer", TOKENIZER_OF_CLI_SCHEMAS],
-        ["why", "--tokenizer", TOKENIZER_OF_CLI_SCHEMAS, "--token=x"],
+        ["compile", "--tokenizer", TEKKEN],
+        ["why", "--tokenizer", TEKKEN, "--token=x"],
     ):
         assert cli.main([words[0], "--json-schema", str(path), *words[1:]]) == 2
         assert says in capsys.readouterr().err
@@ -398,7 +389,7 @@ def test_what_is_wrong_is_shown(schema: str, says: str, tmp_path: Path, capsys: 
 def test_free_depth_and_escapes_are_options_too(tmp_path: Path) -> None:
     path = tmp_path / "list.json"
     path.write_text('{"type": "array"}')
-    words = ["--json-schema", str(path), "--tokenizer", TOKENIZER_OF_CLI_SCHEMAS]
+    words = ["--json-schema", str(path), "--tokenizer", TEKKEN]
     why = ["why", *words, "--prefix", "[[[", "--token=["]
     assert cli.main(why) == 0 and cli.main([*why, "--free-depth", "1"]) == 1
     path.write_text('{"enum": ["a"]}')
@@ -409,7 +400,7 @@ def test_free_depth_and_escapes_are_options_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", [["compile", "--json-schema"], ["profile"]])
 def test_a_schema_in_place_of_its_file(command: list[str], capsys: Capture) -> None:
-    tokenizer = ["--tokenizer", TOKENIZER_OF_CLI_SCHEMAS] if command[0] == "compile" else []
+    tokenizer = ["--tokenizer", TEKKEN] if command[0] == "compile" else []
     assert cli.main([*command, '{"type": "integer"}', *tokenizer]) == 2
     assert "--constraint 'JSON Schema'" in capsys.readouterr().err
 
@@ -422,7 +413,7 @@ def test_options_of_a_schema_need_one(capsys: Capture) -> None:
         "--property-order",
         "any",
         "--tokenizer",
-        TOKENIZER_OF_CLI_SCHEMAS,
+        TEKKEN,
     ]
     assert cli.main(words) == 2
     assert "--property-order says more about --json-schema" in capsys.readouterr().err
@@ -476,7 +467,7 @@ def test_a_fault_is_printed_with_its_place(
 ) -> None:
     path = tmp_path / "a.gbnf"
     path.write_text('root ::= item\nitme ::= "a"')
-    asked = ["compile", "--grammar", str(path), "--tokenizer", str(demo.shipped_tokenizer())]
+    asked = ["compile", "--grammar", str(path), "--tokenizer", TEKKEN]
     assert main(asked) != 0
     assert "Line 1, column 10" in capsys.readouterr().err
 

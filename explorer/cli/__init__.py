@@ -1,5 +1,4 @@
-"""The command line: demo, compile, profile, trace, why, witness, sweep,
-report, lab and doctor.
+"""The command line: compile, profile, trace, why, lab and doctor.
 
 A thin layer over the façade: it parses words, calls the engine and prints the result.
 Results go to standard output, errors to standard error, and the exit status is 0, or 2 for unusable
@@ -10,8 +9,8 @@ silently; the exit status is then the one that a shell reports for a process end
 
 Reading order: this file, which imports nothing slow; `commands`, the commands and the end of one,
 which imports only the file of the given command; `command`, `options` and `answers` (errors and
-machines as lines), which they share; then a file for each command: `demo`, `compile` (and profile),
-`trace`, `why` (`served`), `witness`, `sweep` (and report), `lab`, `doctor`.
+machines as lines), which they share; then a file for each command: `compile` (and profile),
+`trace`, `why` (`served`), `lab`, `doctor`.
 
 Cost: that of the command. The first run after an installation also compiles the inner loops to
 machine code, which takes some seconds once.
@@ -36,8 +35,8 @@ def main(words: Sequence[str] | None = None) -> int:
         words: The command line without the program's name; default that of the process.
 
     Returns:
-        The exit status: 0, or 2 if the input is not usable; ``why``, ``trace``,
-        ``witness``, ``sweep`` and ``doctor`` also have 1. `INTERRUPTED` after Ctrl-C, `UNREAD` if
+        The exit status: 0, or 2 if the input is not usable; ``why``, ``trace``
+        and ``doctor`` also have 1. `INTERRUPTED` after Ctrl-C, `UNREAD` if
         the reader of the output has gone.
     """
     with _ended_by_an_interrupt():

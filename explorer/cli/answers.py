@@ -7,7 +7,7 @@ Printed text reaches a terminal as text only, never as an instruction to it. Pat
 logs are untrusted and may contain control characters: an escape can hide the text after it, and a
 direction mark can reverse a line. `text_only` escapes them for all commands.
 
-A token machine is printed as lines: a mask, a walk along a text, sizes and milliseconds.
+A token machine is printed as lines: a mask, sizes and milliseconds.
 """
 
 from __future__ import annotations
@@ -222,47 +222,6 @@ def show_allowed(machine: TokenMachine, state: int) -> str:
     if ends:
         parts.append("<EOS>")
     return f"{count:,} of {len(machine.vocabulary):,}: {' '.join(parts)}"
-
-
-def longest_step(
-    machine: TokenMachine, state: int, remaining: bytes, near: Iterable[int]
-) -> int | None:
-    """The allowed id whose bytes cover most of the remaining text; an EOS id at its end.
-
-    Args:
-        near: The candidate ids, ascending.
-    """
-    allowed = machine.allowed(state)
-    if not remaining:
-        return next((token for token in sorted(machine.vocabulary.eos_ids) if allowed[token]), None)
-    best: int | None = None
-    length = 0
-    for token in near:
-        data = machine.vocabulary.tokens[token]
-        if data and len(data) > length and remaining.startswith(data) and allowed[token]:
-            best, length = token, len(data)
-    return best
-
-
-def walk_lines(machine: TokenMachine, text: str) -> Iterable[str]:
-    """The masks along a text that is written in the longest allowed tokens."""
-    remaining = text.encode()
-    near = [k for k, data in enumerate(machine.vocabulary.tokens) if data and data in remaining]
-    state = machine.start
-    for position in range(len(remaining) + 1):
-        token = longest_step(machine, state, remaining, near)
-        yield f"  {position:>2}  allowed {show_allowed(machine, state)}"
-        if token is None:
-            yield "      no allowed token goes on with the text"
-            return
-        data = machine.vocabulary.tokens[token]
-        ends = token in machine.vocabulary.eos_ids
-        yield f"      take    {'<EOS>' if ends else show(data)}  (id {token})"
-        following = machine.step(state, token)
-        if ends or following is None:
-            return
-        state = following
-        remaining = remaining[len(data or b"") :]
 
 
 def report_lines(machine: TokenMachine) -> Iterable[str]:

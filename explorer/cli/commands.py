@@ -27,14 +27,10 @@ from explorer.errors import ExplorerError
 from explorer.files import file_error
 
 COMMANDS: Final = {
-    "demo": ("demo", "add_parser"),
     "compile": ("compile", "add_parser"),
     "profile": ("compile", "add_profile"),
     "trace": ("trace", "add_parser"),
     "why": ("why", "add_parser"),
-    "witness": ("witness", "add_parser"),
-    "sweep": ("sweep", "add_sweep"),
-    "report": ("sweep", "add_report"),
     "lab": ("lab", "add_parser"),
     "doctor": ("doctor", "add_parser"),
 }
@@ -80,8 +76,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Run one command.
 
     Returns:
-        The exit status: 0, or 2 if the input is not usable; ``why``, ``trace``,
-        ``witness``, ``sweep`` and ``doctor`` also have 1. `INTERRUPTED` after Ctrl-C, `UNREAD` if
+        The exit status: 0, or 2 if the input is not usable; ``why``, ``trace``
+        and ``doctor`` also have 1. `INTERRUPTED` after Ctrl-C, `UNREAD` if
         the reader of the output has gone.
     """
     for stream in (sys.stdout, sys.stderr):

@@ -135,33 +135,6 @@ class Witness:
         """Whether every engine that answered has the same mask as ours."""
         return not self.disagreements
 
-    def to_dict(self) -> dict[str, object]:
-        """The value as plain data; of a mask only the number of allowed ids."""
-        return {
-            "kind": self.statement.kind,
-            "constraint": self.statement.text,
-            "prefix": list(self.prefix),
-            "text": self.text.decode(errors="replace"),
-            "engines": [
-                {
-                    "engine": each.engine, "version": each.version, "followed": each.followed,
-                    "allowed": None if each.mask is None else int(np.count_nonzero(each.mask)),
-                    "refused": each.refused, "compile_seconds": each.compile_seconds,
-                    "mask_seconds": each.mask_seconds,
-                }
-                for each in self.testimonies
-            ],
-            "disagreements": [
-                {
-                    "engine": each.engine, "class": each.kind, "allows": each.allows,
-                    "tokens": each.tokens.tolist(), "sentence": each.sentence,
-                    "evidence": dict(each.evidence), "position": each.position,
-                    "same_as": None if each.same_as is None else each.same_as.text,
-                }
-                for each in self.disagreements
-            ],
-        }  # fmt: skip
-
     def __str__(self) -> str:
         return table_of_witness(self)
 

@@ -77,16 +77,6 @@ class EngineDifference:
         """The bytes of the first token on which they differ; ``None`` for the end of text."""
         return self.vocabulary.tokens[int(self.disagreement.tokens[0])]
 
-    def to_dict(self) -> dict[str, object]:
-        """The value as plain data."""
-        each = self.disagreement
-        return {
-            "engine": each.engine, "version": self.version, "class": each.kind,
-            "allows": each.allows, "prefix": self.prefix.decode(errors="replace"),
-            "tokens": each.tokens.tolist(), "sentence": each.sentence,
-            "evidence": dict(each.evidence), "probability": self.probability,
-        }  # fmt: skip
-
     def __str__(self) -> str:
         after = show_text(self.prefix) if self.prefix else "nothing"
         chance = "" if self.probability is None else f", of probability {self.probability:.3g}"

@@ -154,14 +154,6 @@ def test_a_choice_is_asked_for_as_a_pattern() -> None:
     assert found.agree
 
 
-def test_the_plain_form_is_json() -> None:
-    import json
-
-    found = explorer.witness(explorer.regex("a.b"), vocabulary(), "a", engines=["xgrammar"])
-    plain = json.loads(json.dumps(found.to_dict()))
-    assert plain["text"] == "a" and plain["disagreements"][0]["class"] == "dialect"
-
-
 def test_no_engine_is_loaded_here() -> None:
     import subprocess
 
