@@ -224,6 +224,10 @@ CASES = (
     Case("members in another order than the schema's", asked({"type": "object", "properties": {
          "a": {"type": "null"}, "b": {"type": "null"}}, "required": ["a", "b"]}),
          chat('{"b": null, "a": null}'), "masked", ("in the order in which",), ("property_order",)),
+    Case("a name that begins none of the members (vllm#15577)", asked({"type": "object",
+         "properties": {"brand": {"type": "null"}}, "required": ["brand"]}),
+         chat('{"br o" : 1}'), "masked", ("does not list before those it lists",),
+         ("in another order", "property_order")),
     Case("text after the end", asked(), chat(GOOD + "x"), "masked",
          ("Expected by the schema as xgrammar reads it",), ("xgrammar(",)),
     Case("an answer that is null", asked(), chat(None), "ended early",

@@ -26,7 +26,7 @@ from explorer.languages.schema.diagnosis.keywords import (
 )
 from explorer.languages.schema.diagnosis.plain_json import NO_NAME, Name, names_of
 from explorer.languages.schema.options import SchemaOptions
-from explorer.languages.schema.reading.subschemas import BY_NAME, Schema
+from explorer.languages.schema.reading.subschemas import BY_NAME, Schema, every_part
 from explorer.languages.schema.reading.text import json_of, spot_of
 
 LOOP_REMEDIES: Final[Mapping[Loop, str]] = MappingProxyType(
@@ -176,8 +176,9 @@ def changes(
     if whole is not None:
         yield Changed(_FRACTION, whole, options)
     parts = [_of_keyword(schema, pointer, asked, clause) for pointer in lifted.pointers]
-    parts += [_of_option(options, name, clause) for name, _ in lifted.options]
-    remedies = [_OPTIONS[name][2].format(value) for name, value in lifted.options]
+    unlisted = not _is_listed(schema, _new_name(asked).name)
+    parts += [_of_option(options, name, clause, unlisted) for name, _ in lifted.options]
+    remedies = [_remedy(name, unlisted).format(value) for name, value in lifted.options]
     if lifted.pointers:
         named = " and ".join(
             f"{pointer} (line {line_of[pointer]})" if pointer in line_of else pointer
@@ -217,14 +218,32 @@ def _whole_number(search: Deciding, lifted: Lifted, asked: Question) -> Schema |
     return None
 
 
-def _of_option(options: SchemaOptions, name: str, clause: str) -> _Worded:
+def _remedy(name: str, unlisted: bool) -> str:
+    once = name == "property_order" and unlisted
+    return 'property_order="any" allows it.' if once else _OPTIONS[name][2]
+
+
+def _of_option(options: SchemaOptions, name: str, clause: str, unlisted: bool) -> _Worded:
     cause, sentence, _, label = _OPTIONS[name]
+    if name == "property_order" and unlisted:
+        sentence = (
+            "The model writes a property that the schema does not list before those it lists."
+        )
     if name == "whitespace":
         option = space_option(options)
         compact = option == 'whitespace="compact"'
         has = _HAS.search(clause)
         sentence = _NO_SPACES if compact else _SPACES[has[1] if has else "other"].format(option)
     return _Worded(cause, sentence, label)
+
+
+def _is_listed(schema: Schema, begun: str) -> bool:
+    """Whether a name that is begun may become one under ``properties``, somewhere in a schema."""
+    return any(
+        name.startswith(begun)
+        for _, part, _ in every_part(schema)
+        for name in cast("dict[str, object]", part.get("properties", {}))
+    )
 
 
 def _of_keyword(schema: Schema, pointer: str, asked: Question, clause: str) -> _Worded:
