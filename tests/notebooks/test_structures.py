@@ -173,7 +173,7 @@ def test_masks_and_probabilities(show: Show) -> None:
     assert math.exp(scored["Yes"]) == pytest.approx(0.353, abs=0.005)
     assert "greedy" in shown.plain("whole")
     # Three ways to write the countries.
-    assert "It is italy." in shown.printed("case")
+    assert "It is no." in shown.printed("case")
     assert shown.value("{how: run.text.strip() for how, run in found.items()}") == {
         "as written": "France", "in capitals": "FRANCE", "in small letters": "italy",
         "in any case": "France",
