@@ -21,7 +21,6 @@ from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.trace.trace import Trace, from_json
 from explorer.decoding.trace.writing import to_json
 from explorer.errors import DamagedFile
-from explorer.vocabulary import Vocabulary
 from tests.decoding.models import hash_model
 from tests.decoding.traces import PATTERNS, at, example, finding, load, places, shown
 from tests.evidence import LONG, examples
@@ -124,8 +123,6 @@ def test_states_and_sizes_are_within_the_machine() -> None:
     for path, wrong, what in [
         (("positions", 1, "state"), machine["num_states"], "a whole number from"),
         (("positions", 1, "char_state"), machine["num_char_states"], "a whole number from"),
-        (("positions", 1, "char_state"), -1, "the character state of this state"),
-        (("positions", 1, "distribution", "num_drawable"), 17, "a whole number from"),
         (("positions", 1, "distribution", "entropy_after"), 33.0, "`float` <= 32.0"),
         (("constraint", "num_classes"), 10**6, "a whole number from"),
         (("constraint", "num_rows"), 2 * len(document["positions"]) + 1, "a whole number from"),
@@ -137,29 +134,6 @@ def test_states_and_sizes_are_within_the_machine() -> None:
         at(damaged, path[:-1])[path[-1]] = wrong
         with pytest.raises(DamagedFile, match=what):
             load(damaged)
-
-
-def test_a_state_is_the_same_wherever_it_occurs() -> None:
-    vocabulary = Vocabulary.from_bytes([b"f", b"oo", b"d"], eos_ids=[3])
-    session = Session.from_ids(vocabulary, explorer.regex("(foo)+d"), [0, 1, 0, 1])
-    document = json.loads(to_json(session.trace))
-    start, first, _, again, _ = document["positions"]
-    assert first["state"] == again["state"] != start["state"]
-    for names, what in (
-        (("char_state",), r"positions\[3\]\.char_state is 0, not 1, as elsewhere"),
-        (("row", "kept_row"), r"positions\[3\]\.row is 0, not the row that this state has"),
-    ):
-        damaged = copy.deepcopy(document)
-        damaged["positions"][3] |= {name: start[name] for name in names}
-        with pytest.raises(DamagedFile, match=what):
-            load(damaged)
-
-
-def test_a_run_without_a_constraint_allows_every_id() -> None:
-    document = json.loads(to_json(Session(hash_model(), None).run(2)))
-    document["positions"][1]["num_allowed"] -= 1
-    with pytest.raises(DamagedFile, match=r"positions\[1\]\.num_allowed is .* no constraint"):
-        load(document)
 
 
 def peak_of_refusing(data: bytes, words: str) -> int:
@@ -184,7 +158,7 @@ def test_what_is_no_trace_takes_no_memory() -> None:
     document = to_json(example())
     start = document.index(b'"source":') + len(b'"source":')
     end = document.index(b',"num_states"')
-    taken = peak_of_refusing(document[:start] + lists + document[end:], "source")
+    taken = peak_of_refusing(document[:start] + lists + document[end:], "sha256")
     assert taken < 3 * 150 * 2**20
 
 
@@ -251,7 +225,7 @@ def free(document: Any, path: tuple[str | int, ...], wrong: Any) -> bool:
     if isinstance(wrong, dict) and path == ("tokens", "special"):
         return False
     if wrong is True:
-        return isinstance(old, bool) and name in ("masking_budget",)
+        return isinstance(old, bool)
     if wrong == 1e300 and not isinstance(wrong, bool):
         # Numbers that any size may have.
         return name in (
@@ -297,13 +271,10 @@ def test_the_place_named_is_the_place_damaged() -> None:
         (("steps", 0, "chosen_by"), "nobody"),
         (("positions", 1, "distribution", "log_z"), None),
         (("positions", 1, "distribution", "candidates", "model", 1), {}),
-        (("positions", 0, "num_allowed"), 0),
         (("positions", 1, "row"), 10**6),
         (("tokens", "eos_ids", 0), 10**6),
-        (("tokens", "data", "0"), {"hex": "xy"}),
         (("constraint", "rows"), "AAAA"),
         (("constraint", "token_class"), "eJwDAAAAAAE="),
-        (("sampler", "top_k"), 0),
         (("seed",), -1),
     ]:
         damaged = copy.deepcopy(document)

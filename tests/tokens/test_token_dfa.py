@@ -347,11 +347,11 @@ def entry(name: str, index: Any, value: int) -> Callable[[dict[str, Any], dict[s
 
 FORGERIES: list[tuple[str, Callable[[dict[str, Any], dict[str, Any]], object]]] = [
     ("fingerprint", lambda h, a: h.pop("fingerprint")),
-    ("source", lambda h, a: h.pop("source")),
+    ("of kind", lambda h, a: h.pop("source")),
     ("kind", lambda h, a: h.update(source={"kind": "nothing"})),
     ("surrogate", lambda h, a: h.update(source={"kind": "choice", "texts": ["\ud800"]})),
-    ("report", lambda h, a: h.pop("report")),
-    ("report", lambda h, a: h["report"].update(token_states="many")),
+    ("its header", lambda h, a: h.pop("report")),
+    ("its header", lambda h, a: h["report"].update(token_states="many")),
     ("table", entry("table", (0, 2), 2_000)),
     ("end of text", entry("table", (0, 2), -2)),
     ("no state allows", entry("table", (0, 0), 0)),

@@ -24,11 +24,12 @@ import json
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple, cast
+from typing import Any, BinaryIO, Final, NamedTuple, cast, get_type_hints
 
+import msgspec
 import numpy as np
 from numpy.lib import format as npy_format
 from numpy.typing import NDArray
@@ -91,6 +92,24 @@ _UNREADABLE: Final = (
     zipfile.BadZipFile,
     zlib.error,
 )
+
+
+_FIGURES: Final = msgspec.defstruct(
+    "_FIGURES",
+    [*((name, get_type_hints(Report)[name]) for name in FIGURES), ("warnings", tuple[str, ...])],
+)
+"""The part of a `Report` that a file keeps."""
+
+
+class _Header(msgspec.Struct):
+    """The header of a file."""
+
+    kind: str = ""
+    version: int = 0
+    fingerprint: str = ""
+    source: dict[str, object] = {}
+    report: dict[str, object] = {}
+    sha256: str = ""
 
 
 class Stored(NamedTuple):
@@ -162,31 +181,29 @@ def load(path: str | Path, vocabulary: Vocabulary) -> Stored:
             remedy=_REMEDY,
             evidence={"path": str(path)},
         ) from error
-    head = cast("dict[str, object]", header if isinstance(header, dict) else {})
-    if head.get("kind") != _KIND or head.get("version") != _VERSION:
+    try:
+        head = msgspec.convert(header, _Header)
+        figures = msgspec.structs.asdict(msgspec.convert(head.report, _FIGURES))
+    except msgspec.ValidationError as error:
+        raise _misfit(path, f"its header: {error}") from error
+    if head.kind != _KIND or head.version != _VERSION:
         raise DamagedFile(
-            f"{path} is of kind {head.get('kind')!r}, version {head.get('version')!r}; this "
-            f"release reads {_KIND!r}, version {_VERSION}.",
+            f"{path} is of kind {head.kind!r}, version {head.version!r}; this release reads "
+            f"{_KIND!r}, version {_VERSION}.",
             remedy="Compile the constraint again and save it with this release.",
         )
-    given: object = head.get("fingerprint")
-    if not isinstance(given, str):
-        raise _misfit(path, "its header names no fingerprint of a vocabulary")
-    if given != vocabulary.fingerprint:
+    if head.fingerprint != vocabulary.fingerprint:
         raise DamagedFile(
-            f"{path} was compiled for a vocabulary with fingerprint {given[:12]}…; this one is "
-            f"{vocabulary.fingerprint[:12]}…. The same ids would mean other text.",
+            f"{path} was compiled for a vocabulary with fingerprint {head.fingerprint[:12]}…; this "
+            f"one is {vocabulary.fingerprint[:12]}…. The same ids would mean other text.",
             remedy="Load it with the vocabulary that it was compiled for (narrowed with "
             "with_width(...) if it was compiled for a width), or compile again.",
-            evidence={"file": given, "vocabulary": vocabulary.fingerprint},
+            evidence={"file": head.fingerprint, "vocabulary": vocabulary.fingerprint},
         )
-    if head.get("sha256") != _checksum(head, parts):
+    if head.sha256 != _checksum(cast("dict[str, object]", header), parts):
         raise _misfit(path, "its content does not match its checksum")
-    source: object = head.get("source")
-    if not isinstance(source, dict):
-        raise _misfit(path, "its header has no source")
     try:
-        given_source = source_from_dict(cast("dict[str, object]", source))
+        given_source = source_from_dict(head.source)
         if given_source.over_tokens:
             # A machine that reads ends of tokens is quickly built; the stored one is not trusted.
             constraint = Constraint(given_source)
@@ -206,9 +223,8 @@ def load(path: str | Path, vocabulary: Vocabulary) -> Stored:
     for fault in _faults(arrays, machine, vocabulary):
         raise _misfit(path, fault)
     lost = partial(find_lost, machine, vocabulary, arrays["char_state"])
-    report = _report(head.get("report"), lost)
-    if report is None:
-        raise _misfit(path, "its report is not the report of a compilation")
+    warnings = figures.pop("warnings")
+    report = Report(**figures, find_lost=lost, find_warnings=lambda: warnings)
     return Stored(constraint, report, arrays)
 
 
@@ -374,29 +390,3 @@ def _are_distances(arrays: Mapping[str, NDArray[Any]]) -> bool:
         if not np.array_equal(distance[low : low + rows], nearest + 1):
             return False
     return True
-
-
-def _report(value: object, find_lost: Callable[[], Any]) -> Report | None:
-    """The report of a header, or ``None`` if the value is not a valid one."""
-    if not isinstance(value, dict):
-        return None
-    figures = cast("dict[str, object]", value)
-    if any(name not in figures for name in FIGURES):
-        return None
-    times = figures["milliseconds"]
-    numbers = [figures[name] for name in FIGURES if name not in ("milliseconds", "method")]
-    fits = (
-        isinstance(figures["method"], str)
-        and isinstance(times, dict)
-        and all(type(time) in (int, float) for time in cast("dict[str, object]", times).values())
-        and all(type(number) is int and number >= 0 for number in numbers)
-    )
-    warnings = figures.get("warnings", [])
-    fits = fits and isinstance(warnings, list)
-    given = cast("list[object]", warnings) if fits else []
-    if not fits or not all(isinstance(one, str) for one in given):
-        return None
-    chosen = cast("dict[str, Any]", {name: figures[name] for name in FIGURES})
-    return Report(
-        **chosen, find_lost=find_lost, find_warnings=partial(tuple, list(map(str, given)))
-    )
