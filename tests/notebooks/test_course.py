@@ -102,6 +102,29 @@ def test_the_reading_order_names_every_notebook() -> None:
     assert sorted(named) == [path.stem for path in LESSONS]
 
 
+def counted_minutes(path: Path) -> tuple[int, int]:
+    """The minutes to read a lesson and to guess, and those for its exercises."""
+    cells = nbformat.read(path, as_version=4).cells
+    text = " ".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    asked = sum(bool(re.search(r"^predict\(", source, re.MULTILINE)) for source in code(path))
+    exercises = sum("course.check(" in source for source in code(path))
+    return round(len(re.findall(r"\w[\w'.-]*", text)) / 180) + asked, 5 * exercises
+
+
+def test_the_minutes_are_those_of_the_text() -> None:
+    order = (FOLDER / "README.md").read_text("utf-8")
+    said = dict(re.findall(r"^\| `(\w+)\.ipynb` \| .* \| ([\d +]+) \|$", order, re.MULTILINE))
+    # In a class one talks, and an engine takes longer to write than to read about.
+    assert (said.pop("00_lecture"), said.pop("16_your_own_engine")) == ("30", "90")
+    for path in LESSONS:
+        if path.stem in said:
+            read, more = map(int, said[path.stem].split(" + "))
+            counted = counted_minutes(path)
+            assert abs(read - counted[0]) <= 1 and more == counted[1], (path.stem, counted)
+            first = nbformat.read(path, as_version=4).cells[0].source
+            assert f"Time: {read} minutes, and {more} for" in first.replace(", 10", ", and 10")
+
+
 def test_each_notebook_links_to_its_neighbours() -> None:
     names = [path.stem for path in LESSONS]
     for path, before, after in zip(LESSONS, ["", *names], [*names[1:], ""], strict=False):
