@@ -11,6 +11,8 @@ Nothing here needs torch: the session that shows a run is made on first use.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -66,6 +68,10 @@ RunOutcome = Literal["masked", "ended early", "cut", "whole"]
 _Why = Explanation | TextExplanation | None
 
 _LEAST_DEPTH: Final = 3
+
+_SPACES: Final = (b" ", b"\t", b"\r", b"\n")
+_NUMBER: Final = re.compile(rb"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_BETWEEN_VALUES: Final = b' \t\r\n,:{}[]"'
 
 # The number of last characters of a long text that are shown.
 _TAIL: Final = 48
@@ -317,14 +323,18 @@ def _outcome(
 
     Args:
         of_schema: The same run as the schema itself has it, if the reading is an engine's. Where
-            both mask the same place, the reason is the schema's.
+            both refuse the same value, the reason is the schema's.
     """
-    # At the edges of the text the schema takes white space that an engine may not.
-    edge = not read.data or (read.stop is not None and read.machine.is_final(read.states[-1]))
-    same = of_schema is not None and of_schema.stop == read.stop and not edge
+    # Before and after the JSON the schema takes white space that an engine may not.
+    space = read.after[:1] in _SPACES and read.machine.is_final(read.states[-1])
+    same = read.before and not space and _refuse_one_value(read, of_schema)
     reason = of_schema if same and of_schema is not None else read
     if read.stop is not None:
-        return ("masked", *_masked(read, reason, budget))
+        said, why = _masked(read, reason, budget)
+        if reason.stop != read.stop:
+            what = "token" if reason.byte is None else "byte"
+            said += f" The schema itself refuses this value too, at {what} {reason.stop}."
+        return "masked", said, why
     text, by_ids = _tail(read.run.data(read.machine.vocabulary)), read.run.text is None
     if read.complete:
         return "whole", f"the constraint allows the whole text, {text}.", None
@@ -343,25 +353,46 @@ def _outcome(
     return "cut", f"{said} {after}.", None
 
 
+def _refuse_one_value(read: RunReading, of_schema: RunReading | None) -> bool:
+    """Whether an engine and the schema refuse one value of a run, such as 3.5 at . and after 5."""
+    if of_schema is None or of_schema.stop is None or read.stop is None:
+        return of_schema is not None and of_schema.stop == read.stop
+    if not of_schema.before.startswith(read.before):
+        return False
+    if any(byte in _BETWEEN_VALUES for byte in of_schema.before[len(read.before) :]):
+        return False
+    text, at = of_schema.run.data(of_schema.machine.vocabulary), len(read.before)
+    number = next(
+        (each for each in _NUMBER.finditer(text) if each.start() <= at < each.end()), None
+    )
+    if number is None or at == of_schema.stop:
+        return True
+    # The schema may take the number in its usual spelling: 1000.0 for 1e3.
+    usual = text[: number.start()] + json.dumps(json.loads(number[0])).encode()
+    return read_by(of_schema.machine, usual + text[number.end() :][:1])[0] <= len(usual)
+
+
 def _masked(read: RunReading, reason: RunReading, budget: Budget | None) -> tuple[str, _Why]:
     """The first masked token or byte, in a sentence, with its explanation."""
     token, text = read.masked, read.run.text or ""
     if read.byte is None:
         after = f"after {counted(len(read.ids), 'token')}, {_tail(read.data)}"
         said = f"token {len(read.ids)} (id {token}) would have been masked, {after}."
-        return said, None if token is None else _explained(reason, token, budget)
+        return said, None if reason.masked is None else _explained(reason, reason.masked, budget)
     before = read.before.decode(errors="ignore")
     after = f"after {_tail(read.before)}" if before else "at its start"
     letter = shown(text[len(before) : len(before) + 1])
     said = f"byte {read.byte} of the text, in {letter}, is not allowed {after}"
-    of_text = None if read.certain and token is not None else _text_explained(reason, text.encode())
-    if of_text is not None:
-        said += ": whichever tokens wrote it, one of them would have been masked."
-        return said, of_text
-    if token is None:
+    of_text = _text_explained(reason, text.encode())
+    if token is None and of_text is None:
         return f"{said}: no token of this vocabulary goes on with it.", None
-    only = f": only the token {token} could stand there, and it would have been masked"
-    return f"{said}{only if read.certain else ''}.", _explained(reason, token, budget)
+    if read.certain and token is not None:
+        said += f": only the token {token} could stand there, and it would have been masked"
+    elif of_text is not None:
+        said += ": whichever tokens wrote it, one of them would have been masked"
+    if of_text is None and reason.masked is not None:
+        return f"{said}.", _explained(reason, reason.masked, budget)
+    return f"{said}.", of_text
 
 
 def _explained(read: RunReading, token: int, budget: Budget | None) -> Explanation:
@@ -442,7 +473,7 @@ def _differences(
     if of_schema is None or requested is None:
         return
     here, there = read.stop, of_schema.stop
-    if here == there and read.complete == of_schema.complete:
+    if _refuse_one_value(read, of_schema) and read.complete == of_schema.complete:
         return
     title, whose = TITLES[requested.engine], "schema" if requested.is_json else "request"
     ahead = there is not None and (here is None or there < here)

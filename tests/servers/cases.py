@@ -28,6 +28,8 @@ VOCABULARY = Vocabulary(
 
 X = {"type": "object", "properties": {"x": {"type": "string"}}, "required": ["x"]}
 SHUT = {**X, "additionalProperties": False}
+AGED = {"type": "object", "properties": {"age": {"type": "integer", "minimum": 0}},
+        "required": ["age"], "additionalProperties": False}  # fmt: skip
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
 
@@ -229,7 +231,15 @@ CASES = (
          chat('{"br o" : 1}'), "masked", ("does not list before those it lists",),
          ("in another order", "property_order")),
     Case("text after the end", asked(), chat(GOOD + "x"), "masked",
-         ("Expected by the schema as xgrammar reads it",), ("xgrammar(",)),
+         ("Expected by JSON, which has only the end of text",), ("xgrammar(",)),
+    Case("a number below the minimum", asked(AGED), chat('{"age": -3}'), "masked",
+         ("The number would be too small", "at byte 9"), ("Your schema allows",)),
+    Case("a fraction in an integer", asked(AGED), chat('{"age": 3.5}'), "masked",
+         ("a fraction or an exponent in an integer",), ("Your schema allows",)),
+    Case("a comma before the end of an object", asked(AGED), chat('{"age": 3,}'), "masked",
+         ("Expected by JSON, which has a name in double quotes here",), ("additionalProperties",)),
+    Case("names in single quotes", asked(AGED), chat("{'age': 3}"), "masked",
+         ("Expected by JSON, which has a name in double quotes here",), ("/type",)),
     Case("an answer that is null", asked(), chat(None), "ended early",
          ("the answer is empty", "'stop'"), NO_OPTION),
     Case("an answer that is null, at the limit", asked(max_tokens=5), chat(None, "length"), "cut",
