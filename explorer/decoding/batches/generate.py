@@ -1,8 +1,9 @@
 """Batched constrained generation on the model's device, without a record.
 
-Logits, mask, draw and state stay on the model's device; the host only starts the next step. The
-check whether all rows have ended does not wait: a flag is copied back while further steps run, so a
-few steps too many may be started and are discarded. Errors are read from the error word at the end.
+Logits, mask, draw and state stay on the model's device; the host only starts the next step
+(`explorer.decoding.batches.token_by_token`). On a CUDA device the step is captured in a graph and
+replayed, for a model of which transformers says that it can be compiled whole; for another one a
+warning says once why not. Errors are read from the error word at the end.
 
 Row b draws its random numbers from stream b, so each row of a batch gets the tokens that it would
 get alone, and that `Session` gets with ``stream=b``, provided that the model computes the same
@@ -13,7 +14,8 @@ end within the remaining tokens (`explorer.tokens.masks.needed`; EOS counts). Th
 ``masking_budget=False``, or if the machine does not know how many tokens its texts still need; then
 an unfinished text is cut off and says so.
 
-Cost of a step, besides the model's: one launch with Triton, otherwise about 150 small operations.
+Cost of a step on a GPU, besides the model's: 3 % more in a graph (`docs/limits.md`), otherwise
+about 150 small operations.
 """
 
 from __future__ import annotations
@@ -24,7 +26,6 @@ from itertools import accumulate
 from typing import cast
 
 import torch
-from torch import Tensor
 
 from explorer.arguments import flag, listed, plain, whole_number, wrong
 from explorer.budget import Budget
@@ -35,6 +36,7 @@ from explorer.decoding.batches.constrained_batch import (
     for_each,
 )
 from explorer.decoding.batches.runs import in_runs
+from explorer.decoding.batches.token_by_token import token_by_token
 from explorer.decoding.models.arguments import (
     LAST_SEED,
     MOST_TOKENS,
@@ -46,7 +48,13 @@ from explorer.decoding.models.arguments import (
     prefix_ids,
     prompt_ids,
 )
-from explorer.decoding.models.model import Batch, LanguageModel, Prompt, RunBatch, call_model
+from explorer.decoding.models.model import (
+    Batch,
+    LanguageModel,
+    Prompt,
+    ReplayingLanguageModel,
+    RunBatch,
+)
 from explorer.decoding.models.row_by_row import open_batch
 from explorer.decoding.sampling.sampler import Drawing, Sampler
 from explorer.decoding.speculation.drafting import Draft, Drafting, checked_draft
@@ -55,8 +63,6 @@ from explorer.decoding.stepping.rule import Forced, Rule, checked_forced
 from explorer.decoding.stepping.settings import Restrict, checked_restrict, kept_to
 from explorer.errors import ExplorerError
 from explorer.languages.stages.restricted import Restricted
-from explorer.tokens.masks.error_word import ints
-from explorer.tokens.words import FREE
 from explorer.vocabulary import Vocabulary
 
 
@@ -241,14 +247,7 @@ def generate(
     if drafting is not None:
         texts = _drafted(asked, drafting, first, ids)
     else:
-        reading = open_batch(model, ids)
-        batch = asked.batch_on(reading.logits.device, first.rules)
-        if forced != "step" and isinstance(reading, RunBatch) and reading.reads_runs:
-            prefill = forced == "prefill"
-            texts = in_runs(model, reading, batch, max_tokens, asked.log_probs, prefill)
-        else:
-            texts = _step_by_step(asked, reading, batch)
-        batch.masks.check()
+        texts = _together(asked, forced, first.rules, ids)
     return [
         Generation.of(text, model.vocabulary, plan)
         for text, plan in zip(texts, first.plans, strict=True)
@@ -276,6 +275,28 @@ class _Generating:
         )  # fmt: skip
 
 
+def _together(
+    asked: _Generating, forced: Forced, rules: Sequence[Rule], ids: Sequence[tuple[int, ...]]
+) -> list[GrowingText]:
+    """All texts in one batch, in fixed buffers where the model's device replays steps."""
+    model, most = asked.model, asked.most_tokens
+
+    def opened(fixed: bool, reading: Batch) -> list[GrowingText]:
+        batch = asked.batch_on(reading.logits.device, rules)
+        if forced != "step" and isinstance(reading, RunBatch) and reading.reads_runs:
+            texts = in_runs(model, reading, batch, most, asked.log_probs, forced == "prefill")
+        else:
+            texts = token_by_token(model, reading, batch, most, asked.log_probs, fixed)
+        batch.masks.check()
+        return texts
+
+    if forced == "step" and isinstance(model, ReplayingLanguageModel):
+        with model.static_batch(ids, most) as reading:
+            if reading is not None:
+                return opened(True, reading)
+    return opened(False, open_batch(model, ids))
+
+
 def _drafted(
     asked: _Generating, drafting: Drafting, first: ConstrainedBatch, ids: Sequence[tuple[int, ...]]
 ) -> list[GrowingText]:
@@ -290,36 +311,6 @@ def _drafted(
     ]  # fmt: skip
 
 
-def _step_by_step(asked: _Generating, reading: Batch, batch: ConstrainedBatch) -> list[GrowingText]:
-    """All texts together, one token of each at a time."""
-    model, most = asked.model, asked.most_tokens
-    ended = _Ended(reading.logits.device)
-    logits = reading.logits
-    taken: list[Tensor] = []
-    scores: list[tuple[Tensor, Tensor]] = []
-    for _ in range(most):
-        if asked.log_probs:
-            tokens, *each = batch.draw_scored(logits)
-            scores.append((each[0], each[1]))
-        else:
-            tokens = batch.draw(logits)
-        taken.append(tokens)
-        if len(taken) == most or ended.all(batch.rows.states):
-            break
-        # A finished row must give the model some id; the resulting logits are not used.
-        following = tokens.clamp(min=0)
-        logits = call_model(model, "step", lambda: reading.step(following))  # noqa: B023 - Asked now.
-    columns = torch.stack(taken, dim=1).cpu()
-    nothing: list[list[float]] = [[] for _ in columns]
-    model_rows, constrained_rows = (
-        _lists([pair[k] for pair in scores]) if asked.log_probs else nothing for k in range(2)
-    )
-    return [
-        GrowingText(ints(row), of_model, of_mask)
-        for row, of_model, of_mask in zip(columns, model_rows, constrained_rows, strict=True)
-    ]
-
-
 def _all_kept_to(
     constraints: Sequence[AnyConstraint], stage: Restricted | None
 ) -> list[AnyConstraint]:
@@ -328,36 +319,6 @@ def _all_kept_to(
         return list(constraints)
     kept = {id(constraint): kept_to(constraint, stage) for constraint in constraints}
     return [kept[id(constraint)] for constraint in constraints]
-
-
-def _lists(columns: Sequence[Tensor]) -> list[list[float]]:
-    """Columns as lists of rows, on the host."""
-    return cast("list[list[float]]", torch.stack(list(columns), dim=1).tolist())  # pyright: ignore[reportUnknownMemberType]
-
-
-class _Ended:
-    """A check whether every row has ended that does not make the host wait for a GPU."""
-
-    def __init__(self, device: torch.device) -> None:
-        self._waits = device.type != "cuda"
-        if not self._waits:
-            self._flag = torch.zeros(1, dtype=torch.bool, pin_memory=True)
-            self._event: torch.cuda.Event | None = None
-
-    def all(self, states: Tensor) -> bool:
-        # DEAD rows have ended too; the error word says why.
-        over = ((states != FREE) & (states < 0)).all()
-        if self._waits:
-            return bool(over)
-        if self._event is not None and self._event.query():
-            if bool(self._flag):
-                return True
-            self._event = None
-        if self._event is None:
-            self._flag.copy_(over.unsqueeze(0), non_blocking=True)
-            self._event = torch.cuda.Event()
-            self._event.record()  # pyright: ignore[reportUnknownMemberType]
-        return False
 
 
 def _prompts(prompts: object) -> list[Prompt]:

@@ -26,14 +26,12 @@ the length to keep. Three kinds of layer differ:
 - Linear attention holds a sum that cannot be undone, so its entry serves only longer texts.
   Several entries are kept, so that a step or two back is usually still cached.
 
-A static cache is never used, because its tensors are written in place, which a fork would see. One
-entry holds the key-values of its text; at most `ENTRIES` are kept. With recording, a sliding window
-saves no memory.
+A static cache is never stored, because its tensors are written in place, which a fork would see;
+whole batches on a GPU use one (`explorer.decoding.models.static`). An entry holds the key-values
+of its text; at most `ENTRIES` are kept. With recording, a sliding window saves no memory.
 """
 
 # transformers is typed loosely: its models, tokenizers and caches are `Any` for a checker.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-# transformers is typed loosely: its models and tokenizers are `Any` for a checker.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
@@ -42,6 +40,7 @@ import copy
 import inspect
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -58,6 +57,7 @@ from transformers.cache_utils import (
 from explorer.arguments import check_whole_characters
 from explorer.decoding.models.chat import chat_ids
 from explorer.decoding.models.model import Message, Prompt, Reading
+from explorer.decoding.models.static import StaticBatch, StaticBatches
 from explorer.errors import ContextFull, ExplorerError
 from explorer.vocabulary import Vocabulary
 
@@ -248,6 +248,10 @@ class HuggingFaceModel:
             {"logits_to_keep": 1} if "logits_to_keep" in parameters else {}
         )
         self._key_values = KeyValues(self._empty_cache)
+        self.static = StaticBatches(
+            model, self._forward, self._name, self._width, self._check_longest
+        )
+        """The buffers for steps that are replayed, and the reason if they are not."""
         self._lock = threading.RLock()
 
     @property
@@ -465,6 +469,17 @@ class HuggingFaceModel:
             check=self._check_longest,
             device=self.device,
         )
+
+    def static_batch(
+        self, prompts: Sequence[Sequence[int]], more: int
+    ) -> AbstractContextManager[StaticBatch | None]:
+        """Read several prompts into fixed buffers; see `ReplayingLanguageModel.static_batch`.
+
+        Raises:
+            ExplorerError: There is no row, or one is empty or too long.
+        """
+        self._check_length(prompts)
+        return self.static.lent(prompts, more)
 
     def _forward(self, **inputs: Any) -> Any:
         """Run the model's own forward pass, and convert its errors."""

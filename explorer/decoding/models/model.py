@@ -46,6 +46,7 @@ import hashlib
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Protocol, TypeVar, cast, runtime_checkable
@@ -215,6 +216,26 @@ class BatchedLanguageModel(LanguageModel, Protocol):
 
         Args:
             prompts: The ids of each row; the lengths may differ.
+        """
+        ...
+
+
+@runtime_checkable
+class ReplayingLanguageModel(LanguageModel, Protocol):
+    """A language model whose device can replay a step that was captured once."""
+
+    def static_batch(
+        self, prompts: Sequence[Sequence[int]], more: int
+    ) -> AbstractContextManager[Batch | None]:
+        """Read several prompts into fixed buffers, for the time of a ``with`` block.
+
+        Args:
+            prompts: The ids of each row; the lengths may differ.
+            more: The most tokens that will be read after the longest prompt.
+
+        Returns:
+            A batch whose logits are always the same tensor, overwritten by each step; ``None`` if
+            the model or its device cannot do that.
         """
         ...
 

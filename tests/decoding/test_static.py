@@ -1,0 +1,232 @@
+"""A step over fixed buffers draws the tokens of the loop over growing ones, also in a graph."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from transformers.initialization import no_init_weights
+
+import explorer
+from explorer.decoding.batches.constrained_batch import AnyConstraint, ConstrainedBatch
+from explorer.decoding.batches.generate import Generation, generate
+from explorer.decoding.batches.token_by_token import Columns, token_by_token
+from explorer.decoding.models.huggingface import HuggingFaceModel
+from explorer.decoding.models.replayed import Replayed
+from explorer.decoding.models.static import why_not_replayed
+from explorer.decoding.sampling.sampler import Drawing, Sampler
+from tests.decoding.models import KINDS, LINEAR, WITHOUT_CACHE, language_model
+
+SAMPLERS = [
+    Sampler(0.0),
+    Sampler(1.0),
+    Sampler(0.7, top_k=20),
+    Sampler(1.3, top_p=0.9),
+    Sampler(0.9, min_p=0.02),
+]
+PATTERNS = [r"(foo)+d", r"[a-z ]{4,30}", None, r"yes|no", r"[0-9-]{3,9}", r"[a-z]+(, [a-z]+)*"]
+PROMPTS = ["the", "food or", "{", "2024-05-06 and yes or no", "the quick brown fox jumps over", "a"]
+
+
+def over_fixed_buffers(
+    model: HuggingFaceModel,
+    prompts: Sequence[str],
+    constraints: Sequence[AnyConstraint],
+    drawing: Drawing,
+    *,
+    streams: Sequence[int] | None = None,
+    log_probs: bool = True,
+) -> list[Generation]:
+    """The texts that `generate` writes where steps are replayed, without a graph on a CPU."""
+    most = drawing.max_tokens or 64
+    batch = ConstrainedBatch(
+        constraints, model.vocabulary, drawing, streams=streams, device=model.device
+    )
+    reading = model.static.opened([model.encode_prompt(prompt) for prompt in prompts], 1)
+    texts = token_by_token(model, reading, batch, most, log_probs, fixed=True)
+    batch.masks.check()
+    return [Generation.of(text, model.vocabulary) for text in texts]
+
+
+def constraints_of(model: HuggingFaceModel, *more: str) -> list[AnyConstraint]:
+    patterns = [*PATTERNS[: len(PATTERNS) - len(more)], *more]
+    return [
+        None if pattern is None else explorer.compile(explorer.regex(pattern), model.vocabulary)
+        for pattern in patterns
+    ]
+
+
+def alike(ours: Sequence[Generation], theirs: Sequence[Generation]) -> None:
+    assert [text.tokens for text in ours] == [text.tokens for text in theirs]
+    for one, other in zip(ours, theirs, strict=True):
+        assert one.log_probs_model == pytest.approx(other.log_probs_model, abs=1e-4)
+        assert one.log_probs_constrained == pytest.approx(other.log_probs_constrained, abs=1e-4)
+
+
+def on(device: str, kind: str) -> HuggingFaceModel:
+    if device == "cuda" and not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    if kind == "tiny":
+        model = explorer.load_model("tiny", device=device)
+        assert isinstance(model, HuggingFaceModel)
+        return model
+    model = language_model(kind)
+    return HuggingFaceModel(copy.deepcopy(model.model).to(device), model.tokenizer, kind)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "tiny"])
+def test_fixed_buffers_draw_the_same_tokens(kind: str) -> None:
+    """Prompts of different length and mixed constraints; the texts outgrow the first buffers."""
+    model = on("cpu", kind)
+    constraints, streams = constraints_of(model), [5, 4, 3, 2, 1, 0]
+    for seed, sampler in enumerate(SAMPLERS):
+        theirs = generate(model, PROMPTS, constraints, sampler, 40, seed=seed, streams=streams)
+        assert max(len(text.tokens) for text in theirs) > 16
+        drawing = Drawing(sampler, seed, 40, None)
+        alike(over_fixed_buffers(model, PROMPTS, constraints, drawing, streams=streams), theirs)
+
+
+def test_buffers_are_filled_again() -> None:
+    """The key-values of an earlier batch, and its width, change nothing."""
+    model = language_model("llama")
+    constraints = constraints_of(model)
+    ids = [model.encode_prompt(prompt) for prompt in PROMPTS]
+    drawing = Drawing(Sampler(1.0), 3, 12, False)
+    kept = model.static.opened(ids[::-1], 200)
+    addresses = kept.logits.data_ptr(), kept.tokens.data_ptr()
+    for _ in range(40):
+        kept.step(torch.arange(6))
+    again = model.static.opened(ids, 12, kept)
+    assert again is kept and (kept.logits.data_ptr(), kept.tokens.data_ptr()) == addresses
+    assert model.static.opened(ids[:2], 12, kept) is not kept
+    batch = ConstrainedBatch(
+        constraints, model.vocabulary, drawing, streams=None, device=model.device
+    )
+    texts = token_by_token(model, kept, batch, 12, False, fixed=True)
+    theirs = generate(
+        model, PROMPTS, constraints, Sampler(1.0), 12, seed=3, masking_budget=False,
+        log_probs=False,
+    )  # fmt: skip
+    assert [Generation.of(text, model.vocabulary) for text in texts] == theirs
+
+
+class Watched(TorchDispatchMode):
+    """Refuses what a graph cannot hold: a copy between the host and the device."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        given = [each for each in tree_leaves((args, kwargs)) if isinstance(each, torch.Tensor)]
+        made = [each for each in tree_leaves(result) if isinstance(each, torch.Tensor)]
+        for each in (*given, *made):
+            # A number that takes part in arithmetic is a tensor without dimensions.
+            assert each.device.type == DEVICE or not each.dim(), f"{func} on {each.device}"
+        copied = func in (torch.ops.aten._to_copy.default, torch.ops.aten.copy_.default)
+        if copied:
+            kinds = {each.device.type for each in (*given, *made)}
+            assert len(kinds) == 1, f"{func} between {kinds}"
+        return result
+
+
+DEVICE = "meta"
+"""A device that is not there: torch works out shapes and devices, and refuses to read a number."""
+
+
+@pytest.mark.parametrize("log_probs", [False, True])
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_a_step_needs_nothing_of_the_host(sampler: Sampler, log_probs: bool) -> None:
+    """Model, mask, draw and advance on a device that has no numbers to give."""
+    known = language_model("mistral")
+    with FakeTensorMode(allow_non_fake_inputs=True), no_init_weights(), torch.device(DEVICE):
+        network = transformers.AutoModelForCausalLM.from_config(known.model.config).eval()
+        model = HuggingFaceModel(network, known.tokenizer, "fake", known.vocabulary)
+        with torch.device("cpu"):
+            batch = ConstrainedBatch(
+                constraints_of(model), model.vocabulary, Drawing(sampler, 3, 20, None),
+                streams=None, device=DEVICE,
+            )  # fmt: skip
+            reading = model.static.opened([[1, 2, 3], [4]] * 3, 20)
+            columns = Columns(reading, batch, 20, log_probs)
+            with Watched():
+                columns.draw()
+                reading.step(columns.following)
+                columns.draw()
+            with pytest.raises(DataDependentOutputException):
+                columns.texts(2)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("kind", [*KINDS, "tiny"])
+def test_a_graph_draws_the_same_tokens(kind: str) -> None:
+    """Replayed on a GPU, and launched there one by one; and the buffers are used again."""
+    model = on("cuda", kind)
+    for seed, sampler in enumerate(SAMPLERS):
+        long = seed == 1
+        constraints = constraints_of(model, *["[a-z ]{300,}"] * long)
+        most = 180 if long else 24
+        for log_probs in (True, False):
+            ours, theirs = (
+                generate(one, PROMPTS, constraints, sampler, most, seed=seed, log_probs=log_probs)
+                for one in (model, Launched(model))
+            )
+            alike(ours, theirs)
+        assert not model.static.refusal
+
+
+class Launched:
+    """A model that reads into growing buffers, whatever its device can do."""
+
+    def __init__(self, model: HuggingFaceModel) -> None:
+        self._model = model
+        self.name, self.vocabulary = model.name, model.vocabulary
+        self.encode_prompt, self.read, self.batch = model.encode_prompt, model.read, model.batch
+
+
+@pytest.mark.gpu
+def test_a_step_that_cannot_be_captured_goes_on_and_says_why() -> None:
+    model = on("cuda", "llama")
+    model.model.model.register_forward_hook(lambda *_: bool(torch.ones(1, device="cuda").all()))
+    with pytest.warns(UserWarning, match="llama .* not replayed"):
+        ours = generate(model, PROMPTS, constraints_of(model), Sampler(1.0), 12)
+    assert model.static.refusal
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # It is said once.
+        theirs = generate(model, PROMPTS, constraints_of(model), Sampler(1.0), 12)
+    alike(ours, theirs)
+
+
+@pytest.mark.gpu
+def test_what_is_captured_is_replayed() -> None:
+    """Three calls of the step itself: two as they are, and the one that is captured."""
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    calls, count = [0], torch.zeros(1, device="cuda")
+
+    def step() -> None:
+        calls[0] += 1
+        count.add_(1)
+
+    replayed = Replayed(step, torch.device("cuda"))
+    for _ in range(10):
+        replayed()
+    assert (calls[0], int(count), replayed.refusal) == (3, 10, "")
+
+
+def test_models_say_why_they_are_not_replayed() -> None:
+    assert why_not_replayed(language_model("llama").model) == "it is on the device cpu"
+    assert [why_not_replayed(language_model(k).model) for k in (LINEAR, *WITHOUT_CACHE)] == [
+        "Qwen3NextForCausalLM keeps a LinearAttentionLayer",
+        "OpenAIGPTLMHeadModel takes no past_key_values",
+        "MambaForCausalLM takes no past_key_values",
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # Nothing is missing on a CPU.
+        generate(language_model("llama"), "the", None, max_tokens=3)
