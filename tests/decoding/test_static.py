@@ -18,7 +18,7 @@ from transformers.initialization import no_init_weights
 import explorer
 from explorer.decoding.batches.constrained_batch import AnyConstraint, ConstrainedBatch
 from explorer.decoding.batches.generate import Generation, generate
-from explorer.decoding.batches.token_by_token import Columns, token_by_token
+from explorer.decoding.batches.token_by_token import DrawnColumns, token_by_token
 from explorer.decoding.models.huggingface import HuggingFaceModel
 from explorer.decoding.models.replayed import Replayed
 from explorer.decoding.models.static import why_not_replayed
@@ -154,7 +154,7 @@ def test_a_step_needs_nothing_of_the_host(sampler: Sampler, log_probs: bool) -> 
                 streams=None, device=DEVICE,
             )  # fmt: skip
             reading = model.static.opened([[1, 2, 3], [4]] * 3, 20)
-            columns = Columns(reading, batch, 20, log_probs)
+            columns = DrawnColumns(reading, batch, 20, log_probs)
             with Watched():
                 columns.draw()
                 reading.step(columns.following)

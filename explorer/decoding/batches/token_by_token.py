@@ -51,7 +51,7 @@ def token_by_token(
         The texts; ids after the end of one are to be dropped. Errors on the device are in the error
         word of ``batch.masks``.
     """
-    columns = Columns(reading, batch, most, log_probs)
+    columns = DrawnColumns(reading, batch, most, log_probs)
     captured = fixed and not batch.masks.asks_host
     draw = Replayed(columns.draw, batch.masks.device) if captured else columns.draw
     count = 0
@@ -65,7 +65,7 @@ def token_by_token(
     return columns.texts(count)
 
 
-class Columns:
+class DrawnColumns:
     """The drawn tokens of all rows, and their log-probabilities, in blocks of columns."""
 
     def __init__(self, reading: Batch, batch: ConstrainedBatch, most: int, log_probs: bool) -> None:
