@@ -17,6 +17,11 @@ the letters that lead to the state, or limit the reach. The option that keeps th
 vocabulary is chosen. Each is correct whatever the constraint; a worse choice only makes a walk
 longer.
 
+A state from which too many others are met, such as the one before a name of an object that has
+names of its own, may *presume* the letters of the state to which most of its words lead. Their
+words are taken first, and the walk ends where it comes to that state; the words that fail before
+are taken back.
+
 The walk of the words (`walk_words`) visits as few trie nodes as possible. The trie is laid out
 level by level, so that the children of a node are adjacent: a state that reads three bytes scans
 256 neighbours once and touches no memory below the others. A state that reads many letters takes
@@ -54,6 +59,8 @@ MOST_STATES: Final = 64
 MOST_PAIRS: Final = 1024
 """The most states, and pairs of a state within a character and one of a kind's machine, that are
 examined before a state counts as reading no letters."""
+MOST_AFTER_ONE: Final = 8
+"""The most states after one letter that are examined further; with more it is left at once."""
 FEWEST: Final = 24
 """The fewest ASCII letters that a state must read to be examined; otherwise a walk is short."""
 
@@ -65,9 +72,10 @@ LONGER: Final = 2
 STARTS: Final = 3
 
 # The columns of a state's result: two words of letters; twice the reach, plus one if it is sharp;
-# and whether the result is known.
+# and whether the result is known: 1, or `PRESUMES` and the number of the state that it presumes.
 REACH: Final = 2
 KNOWN: Final = 3
+PRESUMES: Final = 2
 
 COMPLETE: Final = -1
 """The result if the search is complete."""
@@ -215,6 +223,18 @@ def _once(notes: Int32, sets: UInt64) -> bool:
 
 
 @jit
+def _most_met(notes: Int32, sets: UInt64, numbers: Int32) -> int:
+    """The state in the queue, after the first, to which the letters of most words lead; −1 if there
+    is none."""
+    common, most = np.int64(-1), 0
+    for at in range(1, notes[_OF, 2]):
+        held = _held(sets, _BY + at, numbers)
+        if notes[_QUEUE + at, 0] >= 0 and held > most:
+            common, most = np.int64(notes[_QUEUE + at, 0]), held
+    return common  # pyright: ignore[reportReturnType] - An int here.
+
+
+@jit
 def _is_sharp(table: Int32, symbol_class: Int32, numbers: Int32, notes: Int32, sets: UInt64) -> int:
     """Whether no text of one letter more than the reach is read; returns as `_reads_kind`."""
     while notes[_OF, 1] < notes[_OF, 2]:
@@ -266,6 +286,7 @@ def find_letters(
         for letter in range(1, 1 + KINDS):
             _with(sets, _ALL, letter)
     enough = True
+    presumed = np.int64(-1)
     while notes[_AT, 0] != _SHARP and notes[_OF, 1] < notes[_OF, 2]:
         at = notes[_OF, 1]
         here, level = notes[_QUEUE + at, 0], notes[_QUEUE + at, 1]
@@ -344,13 +365,14 @@ def find_letters(
             for letter in range(1, 1 + KINDS):
                 if last >= 0 and _has(sets, _ALL, letter):
                     last = _meet(notes, sets, notes[_AFTER + k, 0], level + 1, letter, last)
-        if last < 0:
+        if last < 0 or (at == 0 and notes[_OF, 2] > MOST_AFTER_ONE):
             enough = False
             break
         notes[_OF, 1] += 1
     if notes[_AT, 0] != _SHARP:
         notes[_AT, 0] = _SHARP
         if not enough:
+            presumed = _most_met(notes, sets, numbers)
             sets[_ALL, 0], sets[_ALL, 1] = np.uint64(0), np.uint64(0)
         if notes[_OF, 1] == notes[_OF, 2]:
             notes[_TO, 0] = WITHOUT_END
@@ -363,6 +385,8 @@ def find_letters(
             return -2 - sharp
     known[state, 0], known[state, 1] = sets[_ALL, 0], sets[_ALL, 1]
     known[state, REACH], known[state, KNOWN] = 2 * reach + sharp, 1
+    if presumed >= 0:
+        known[state, KNOWN] = PRESUMES + presumed
     notes[_OF, 0] = -1
     return COMPLETE
 
@@ -396,6 +420,8 @@ NO_LETTER: Final = 255
 NODE, END, STATE, BASE, LENGTH, PURE, WRITTEN = range(7)
 """A list of siblings, from the one to look at; the state there; the state whose letters are used,
 or −1; how many letters were read since, whether they are the first ones, and how many of all."""
+_PRESUMED: Final = 2
+"""The mark, in place of whether they are the first ones, of letters that are presumed so far."""
 
 
 class BroadTrie(NamedTuple):
@@ -422,6 +448,46 @@ class BroadTrie(NamedTuple):
 
 
 @jit
+def _begun(
+    nodes: Int32, numbers: Int32, kind_first: Int32, kind_arcs: Int32, stack: Int32, notes: Int32,
+    sets: UInt64, known: UInt64, table: Int32, symbol_class: Int32, state: int,
+) -> int:  # fmt: skip
+    """Find the letters of the state where a walk begins, and put its first siblings on the stack;
+    returns as `walk_words`."""
+    if state >= known.shape[0]:
+        return NEEDS_ROOM
+    if known[state, KNOWN] == 0:
+        needed = find_letters(
+            numbers, kind_first, kind_arcs, table, symbol_class, state, notes, sets, known
+        )
+        if needed != COMPLETE:
+            return needed
+    base, pure = -1, 0
+    if (known[state, 0] | known[state, 1]) != np.uint64(0):
+        base, pure = state, 1
+    elif known[state, KNOWN] >= np.uint64(PRESUMES):
+        common: int = np.int64(known[state, KNOWN]) - PRESUMES  # pyright: ignore[reportAssignmentType]
+        if common >= known.shape[0]:
+            return NEEDS_ROOM
+        if known[common, KNOWN] == 0:
+            needed = find_letters(
+                numbers, kind_first, kind_arcs, table, symbol_class, common, notes, sets, known
+            )
+            if needed != COMPLETE:
+                return needed
+        if known[common, REACH] >> np.uint64(1) == np.uint64(WITHOUT_END):
+            pure = _PRESUMED
+        else:
+            known[state, KNOWN] = 1
+    first = nodes[0, CHILD]
+    stack[1, NODE], stack[1, END] = first, first + (nodes[0, PACKED] >> 16)
+    stack[1, STATE], stack[1, BASE], stack[1, LENGTH] = state, base, 0
+    stack[1, PURE], stack[1, WRITTEN] = pure, 0
+    stack[0, 0] = 1
+    return NEEDS_LETTERS if pure else COMPLETE
+
+
+@jit
 def walk_words(
     nodes: Int32, letters: UInt64, word_ids: Int32, numbers: Int32, kind_first: Int32,
     kind_arcs: Int32, stack: Int32, notes: Int32, sets: UInt64, known: UInt64,
@@ -444,25 +510,16 @@ def walk_words(
         notes[0, 0] = -1
         stack[0, 0] = -1
     if stack[0, 0] < 0:
-        if state >= known.shape[0]:
-            return NEEDS_ROOM
-        if known[state, KNOWN] == 0:
-            needed = find_letters(
-                numbers, kind_first, kind_arcs, table, symbol_class, state, notes, sets, known
-            )
-            if needed != COMPLETE:
-                return needed
-        base, pure = -1, 0
-        if (known[state, 0] | known[state, 1]) != np.uint64(0):
-            base, pure = state, 1
-        stack[0, 0] = 1
-        first = nodes[0, CHILD]
-        stack[1, NODE], stack[1, END] = first, first + (nodes[0, PACKED] >> 16)
-        stack[1, STATE], stack[1, BASE], stack[1, LENGTH] = state, base, 0
-        stack[1, PURE], stack[1, WRITTEN] = pure, 0
-        if pure:
-            return NEEDS_LETTERS
+        begun = _begun(
+            nodes, numbers, kind_first, kind_arcs, stack, notes, sets, known, table, symbol_class,
+            state,
+        )  # fmt: skip
+        if begun != COMPLETE:
+            return begun
     top = stack[0, 0]
+    common = np.int64(-1)
+    if known[state, KNOWN] >= np.uint64(PRESUMES):
+        common = np.int64(known[state, KNOWN]) - PRESUMES
     while top > 0:
         node, end, here = stack[top, NODE], stack[top, END], stack[top, STATE]
         base, length = stack[top, BASE], stack[top, LENGTH]
@@ -494,6 +551,10 @@ def walk_words(
                 if target == UNKNOWN:
                     needed = np.int64(here)
                     break
+                if pure == _PRESUMED:
+                    for k in range(nodes[node, FIRST_WORD], nodes[node, LAST_WORD]):
+                        token = word_ids[k, 0]
+                        words[token >> 5] &= ~(np.uint32(1) << np.uint32(token & 31))
                 node += 1
                 continue
             token = nodes[node, ID]
@@ -509,7 +570,14 @@ def walk_words(
                 since += 1
                 bits = low if letter < 64 else high
                 inside = (bits >> np.uint64(letter & 63)) & np.uint64(1) != np.uint64(0)
-                if base < 0 or not inside or since >= reach:
+                if pure == _PRESUMED:
+                    since = 0
+                    shared = (known[common, letter >> 6] >> np.uint64(letter & 63)) & np.uint64(1)
+                    if shared == np.uint64(0):
+                        still = 0
+                    elif target == common:
+                        under, still = common, 1
+                elif base < 0 or not inside or since >= reach:
                     under, since, still = -1, 0, 0
                     if nodes[node, LAST_WORD] - nodes[node, FIRST_WORD] >= FEWEST_WORDS:
                         if target >= known.shape[0]:

@@ -45,6 +45,7 @@ from explorer.automata.discovered.letters import (
     NO_LETTER,
     NOTES,
     OTHER,
+    PRESUMES,
     SETS,
     STARTS,
     BroadTrie,
@@ -581,8 +582,10 @@ class Walked:
             self.arrays = (*self.trie[:-1], *self._scratch, known)
 
     def set_letters(self, state: int, words: UInt32) -> None:
-        """Set the bits of all words in the known letters of a state."""
-        low, high, reach, _ = self.known[state].tolist()
+        """Set the bits of all words in the letters that a state is known to read, or presumes."""
+        low, high, reach, known = self.known[state].tolist()
+        if known >= PRESUMES:
+            low, high, reach, _ = self.known[known - PRESUMES].tolist()
         np.bitwise_or(words, self._taken(low, high, reach >> 1), out=words)
 
     def set_from_rows(self, machine: ByteMachine, state: int, words: UInt32) -> None:

@@ -12,6 +12,7 @@ import json
 import sys
 from collections.abc import Callable
 from functools import lru_cache, partial
+from threading import RLock
 from typing import Any, Final, Literal, cast
 
 from explorer.automata.construction.operations import dfa_to_nfa, difference, minimal_dfa
@@ -75,6 +76,7 @@ class JsonTexts:
         self._nodes: dict[object, Node] = {}
         self._outlines: dict[object, Outline] = {}
         self._finishes: dict[object, bool] = {}
+        self._lock = RLock()  # Those of `_free_texts` serve every machine.
 
     def whole(self, wanted: Wanted, site: Site, depth: Depth | None) -> Outline:
         """The texts of a whole value, with white space around it."""
@@ -124,6 +126,18 @@ class JsonTexts:
         """The texts of a value inside another one, drawn once."""
         if key in self._outlines:
             return self._outlines[key]
+        is_free = not (wanted.held or wanted.excluded or site.key or level)
+        if is_free and self._late and self._call is None:
+            shared = _free_texts(self._options)
+            if shared is not self:
+                place = shared._sets.place(())
+                return shared._of_value(key, wanted, place, depth, level, meter)
+        with self._lock:
+            return self._drawn(key, wanted, site, depth, level, meter)
+
+    def _drawn(
+        self, key: object, wanted: Wanted, site: Site, depth: Depth | None, level: int, meter: Meter
+    ) -> Outline:
         self._sets.watch(meter)
         drawing = Sketch(meter, 2)
         try:
@@ -196,7 +210,7 @@ class JsonTexts:
         drawing.text(begin, b'"', inside)
         if most or part.high is not None:
             after = drawing.state()
-            character = parse(character_in(escapes)).root
+            character = _parsed(character_in(escapes)).root
             drawing.part(inside, Repeat(0, 0, character, part.low, most, False), after)
             inside = after
         if part.high is None:
@@ -451,6 +465,13 @@ def endless() -> NotRegular:
     )
 
 
+@lru_cache(maxsize=16)
+def _free_texts(options: SchemaOptions) -> JsonTexts:
+    """The texts of values that no schema describes, drawn once for all schemas."""
+    return JsonTexts(ValueSets(options, Meter()), options, late=True)
+
+
+_parsed = lru_cache(maxsize=4)(parse)
 _kept_literals = lru_cache(maxsize=32)(literals)
 
 
