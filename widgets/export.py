@@ -3,8 +3,9 @@
 The stand-alone page is one file that replays a line with the views of the notebook. It holds the
 run as data, and the same script as the widget; a small model in the page (`static/replay.js`)
 answers the views in place of a kernel. It stores the positions, the figures around each, and for
-the bars of each position the walk through the machines and the reason. It fetches nothing. The data
-is base64 of zlib, so that no token text can end a script element.
+the bars of each position the walk through the machines and the reason. With the machine's table,
+if that is small, it also steps beside the line (`static/table_kernel.js`). It fetches nothing. The
+data is base64 of zlib, so that no token text can end a script element.
 
 Cost: 1 ms per bar, and a little more for the first `MOST_HINTS` bars, whose hints are searched for.
 
@@ -45,6 +46,7 @@ from explorer.decoding.trace.trace import Trace
 from widgets.cursor import Cursor, at_end
 from widgets.dialogue.later import Later, Progress
 from widgets.figures.machines.detokenizing_figure import ALL_TOKENS
+from widgets.figures.machines.stepping import stepping_packet
 from widgets.figures.packets import compress, trace_packet
 from widgets.figures.panels.tokens import listed_packet
 from widgets.figures.snapshot import Snapshot
@@ -70,9 +72,10 @@ const paint = () => document.documentElement.classList.toggle("lmx-dark", dark.m
 dark.addEventListener("change", paint);
 paint();
 %(script)s
-%(replay)s
+%(kernel)s
 const raw = await unpack(document.getElementById("run").textContent);
-const model = replay(JSON.parse(new TextDecoder().decode(raw)));
+const run = JSON.parse(new TextDecoder().decode(raw));
+const model = replay(run, await tableKernel(run));
 renderExplorer({ model, el: document.getElementById("explorer") });
 </script></body></html>
 """
@@ -106,12 +109,12 @@ def page_of_take(take: Taken, progress: Progress) -> str:
         CalledOff: The page no longer waits for it.
     """
     script = bundle.script("explorer")
-    replay = bundle.source("replay.js")
+    kernel = "\n".join(bundle.source(f"{name}.js") for name in ("table_kernel", "replay"))
     return _PAGE % {
         "style": bundle.style(),
         "data": compress(recorded(take, progress)),
         "script": script,
-        "replay": replay,
+        "kernel": kernel,
     }
 
 
@@ -176,6 +179,7 @@ def recorded(take: Taken, progress: Progress) -> Packet:
         "positions": positions,
         "traps": data.traps(trace),
         "stages": [data.stage(k) for k in range(data.num_stages)],
+        "table": stepping_packet(data.machine, trace),
     }
     walks: list[Packet] = []
     reasons: list[Packet] = []

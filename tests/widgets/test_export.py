@@ -15,6 +15,7 @@ from explorer import Trace, choice, regex
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import DamagedFile, ExplorerError
 from tests.widgets.page import PATIENCE, Page
+from widgets.cursor import Cursor
 from widgets.dialogue.later import Progress
 from widgets.export import recorded, taken
 from widgets.figures.packets import decompress
@@ -124,6 +125,7 @@ def test_the_file_of_a_machine_that_became_lazy_shows_what_was_met(tmp_path: Pat
     data = run_of(made.to_html(tmp_path / "lazy.html").read_text("utf-8"))
     states = data["machine"]["states"]
     assert (states["known"], states["whole"]) == (False, False)
+    assert data["table"] is None  # Its rows are worked out when visited, so the page only replays.
     assert "budget of 20,000 states" in data["traits"]["editor"]["report"]
     assert len(data["positions"]) == len(data["around"]) == 4
     for position, around in zip(data["positions"], data["around"], strict=True):
@@ -254,6 +256,24 @@ def test_an_exported_page_has_the_pairs_of_each_place(constraint: explorer.Const
             assert stored.get(str(number)) == told
             seen += bool(told and told["pairs"])
     assert seen
+    made.close()
+
+
+def test_a_page_has_the_table_where_a_state_decides_and_it_is_small() -> None:
+    toy = ToyModel().vocabulary
+    cases = {
+        "(foo)+d": True,
+        "f{1,5000}": False,  # 5,001 states.
+        "(foo)+d|": True,
+    }
+    for pattern, has in cases.items():
+        made = Explorer(toy, regex(pattern))
+        assert bool(recorded(taken(made.shown), Progress())["table"]) == has, pattern
+        made.close()
+    # With a token budget the mask also depends on the number of tokens.
+    session = explorer.Session(ToyModel(), regex("(foo)+d"), max_tokens=4)
+    made = Explorer(cursor=Cursor(session))
+    assert recorded(taken(made.shown), Progress())["table"] is None
     made.close()
 
 

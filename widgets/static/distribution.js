@@ -62,7 +62,7 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
   const offAllowed = atRest(ui, "allowed", modelless, (answer, key) => (allowed = { key, ...answer }));
   const ahead = lookAhead(ui, el);
   let alike = new Set(); // the texts that several rows have
-  const takes = (entry) => entry.allowed && !ui.gone && !model.get("replay") && ui.position.k === (ui.line.index ?? ui.position.k);
+  const takes = (entry) => entry.allowed && ui.takes() && ui.position.k === (ui.line.index ?? ui.position.k);
   const row = (entry, largest, number) => {
     const masked = !entry.allowed;
     const taken = ui.position.taken && ui.position.taken.id === entry.id;

@@ -154,6 +154,8 @@ function pageMoves(ui, look) {
     return { ok: ui.position.k === k };
   };
   ui.go = (k) => ui.turn(() => ui.jump(k));
+  /** Whether a person can take a token here. */
+  ui.takes = () => !ui.gone && (!ui.model.get("replay") || !!ui.model.get("steps"));
   ui.takeNth = (n) => {
     const entry = (ui.listed || []).filter((one) => one.allowed)[n - 1];
     if (entry && !ui.gone) ui.take(entry.id);

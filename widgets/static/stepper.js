@@ -132,7 +132,7 @@ export function renderStepper({ model, el, ui = pageState(model), alone: single 
     slow.checked = ui.slow;
     const byte = ui.inside ? ` · byte ${ui.inside.byte} of ${ui.inside.walk.bytes.length}` : "";
     const ahead = length() > k() ? ` of ${length()}` : "";
-    say(where, `position ${k()}${ahead}${byte}${ended() ? " · finished" : modelless() ? (ui.tokens().some(({ by }) => by !== "user") ? " · end of the run" : " · your step") : ""}`);
+    say(where, `position ${k()}${ahead}${byte}${ended() ? " · finished" : modelless() ? (model.get("steps") ? " · your step; |◀ returns to the record" : ui.tokens().some(({ by }) => by !== "user") ? " · end of the run" : " · your step") : ""}`);
   };
   const off = ui.on("change", update);
   update();

@@ -134,7 +134,7 @@ function whyPanel(ui, closed) {
     if (!told && ui.gone) return put(el, h("h4", {}, "Why is ", ui.token(token), "?", h("div.sp"), cross), h("p.said", {}, "The kernel is gone, and this was not asked before. Run the cell again to ask."));
     if (!told) return put(el, h("h4", {}, "Why is ", ui.token(token), "…", h("div.sp"), cross));
     const here = p.k === (ui.line.index ?? p.k);
-    const take = told.allowed && here ? h("button.p.take", { disabled: !live(), title: "take this token", onclick: () => ui.take(token) }, "take it") : null;
+    const take = told.allowed && here ? h("button.p.take", { disabled: !ui.takes(), title: "take this token", onclick: () => ui.take(token) }, "take it") : null;
     // The reason comes first; what shows where it is from follows on demand, and where the source is shown, not at all.
     const [, sentence, from] = (told.sentence || told.message || "").match(/^(.*?)((?: (?:Expected|On the stack)\b.*)?)$/s);
     const [source, ...sources] = expected(told);

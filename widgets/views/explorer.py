@@ -69,6 +69,8 @@ class Explorer(Stilled, View):
     def to_html(self, path: str | Path) -> Path:
         """Write one offline file that replays this line, with the same views and no kernel.
 
+        If the machine has a table of at most 4,000 states, a reader may also take other tokens.
+
         Args:
             path: The file; an existing one is replaced.
 
