@@ -31,11 +31,12 @@ from heapq import heappop, heappush
 from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from explorer.alphabet import NUM_BYTES, ONCE_ENDLESS, ONCE_FEW, ONCE_MANY, ONCE_SOME
 from explorer.automata.construction.rows import FINISHED, WHOLE_ROW, missing
 from explorer.automata.discovered.discovered import Discovered, apart
-from explorer.automata.discovered.whole_rows import WholeRows, joint_classes
+from explorer.automata.discovered.whole_rows import WholeRows
 from explorer.automata.machine import (
     NO_ARC,
     UNKNOWN,
@@ -90,8 +91,11 @@ MOST_INSIDE: Final = 300
 """The most states of a scalar that are looked through for infinitely many endings."""
 
 BRACKET: Final = 0x5B
-DIGITS: Final = range(0x30, 0x3A)
+DIGITS: Final = slice(0x30, 0x3A)
 """The bytes of the digits."""
+
+_EACH_BYTE: Final = np.arange(NUM_BYTES, dtype=np.int32)
+"""Every byte is a class of its own."""
 
 Way = tuple[int, tuple[int, ...]]
 """A state of the marked machine, and the mark of each open array or object, 0 without one."""
@@ -119,8 +123,7 @@ class Unmarked(WholeRows[frozenset[int]]):
     stage = STAGE
 
     def __init__(self, marked: ByteMachine, met: tuple[frozenset[int], ...] = ()) -> None:
-        joint, self._lowest = joint_classes([marked])
-        super().__init__(joint, len(self._lowest), [*met] or [frozenset()])
+        super().__init__(_EACH_BYTE, NUM_BYTES, [*met] or [frozenset()])
         self._marked = marked
 
     def of(self, states: Iterable[int]) -> int:
@@ -130,14 +133,19 @@ class Unmarked(WholeRows[frozenset[int]]):
         return number
 
     def row(self, state: int, meter: Meter) -> list[int]:
-        """The sets after each class of bytes, and behind the marks there."""
-        row: list[int] = []
+        """The sets after each byte, and after the marks there."""
+        rows = [_row(self._marked, each) for each in self._met[state]]
         step = self._marked.step
-        for byte in self._lowest:
-            after = {step(each, byte) for each in self._met[state] if byte not in MARKS}
-            after.update([step(each, mark) for each in after for mark in MARKS])
-            after.discard(NO_ARC)
-            row.append(self.of(after) if after else NO_ARC)
+        known: dict[tuple[int, ...], int] = {}  # Most bytes lead to the same states.
+        for column in (columns := [*zip(*(row.tolist() for row in rows), strict=True)]):
+            if column not in known:
+                after = {*column}
+                after.update([step(each, mark) for each in column for mark in MARKS])
+                after.discard(NO_ARC)
+                known[column] = self.of(after) if after else NO_ARC
+        row = [known[column] for column in columns] or [NO_ARC] * NUM_BYTES
+        for mark in MARKS:
+            row[mark] = NO_ARC
         meter.check(STAGE, states=self.num_states, bytes=self.held)
         return row
 
@@ -185,8 +193,7 @@ class ItemsOnce(WholeRows[OncePlace]):
         narrow: Unmarked | None = None,
     ) -> None:
         start = OncePlace(free.start, ((marked.start, ()),), NOTHING)
-        symbols = np.arange(NUM_BYTES, dtype=np.int32)
-        super().__init__(symbols, NUM_BYTES, [*met] or [start])
+        super().__init__(_EACH_BYTE, NUM_BYTES, [*met] or [start])
         self._marked, self._free = marked, free
         self._sets = narrow or Unmarked(marked)
         self._narrow = Discovered(self._sets, Budget())
@@ -381,10 +388,16 @@ class ItemsOnce(WholeRows[OncePlace]):
         following: dict[tuple[int, bool], list[tuple[int, bool]]] = {begin: []}
         for before in (waiting := [begin]):  # The list grows while it is read.
             state, escaped = before
-            for byte in machine.expected(state):
-                if (byte == QUOTE and not escaped) if in_string else byte not in DIGITS:
+            row = _row(machine, state)
+            targets = [(int(row[BACKSLASH]), True)] if in_string and not escaped else []
+            if targets:  # Most bytes lead to the same state.
+                row[[BACKSLASH, QUOTE]] = NO_ARC
+            targets += [
+                (target, False) for target in {*(row if in_string else row[DIGITS]).tolist()}
+            ]
+            for there in targets:
+                if there[0] == NO_ARC:
                     continue
-                there = machine.step(state, byte), byte == BACKSLASH and not escaped
                 following[before].append(there)
                 if there not in following:
                     following[there] = []
@@ -610,18 +623,33 @@ def _first_nodes(trie: WordTrie) -> list[tuple[int, int]]:
 @memo
 def _paths(trie: WordTrie, byte: int) -> list[tuple[int, bytes]]:
     """The nodes of a byte, ascending, each with the bytes from the beginning of words to it."""
-    paths: list[tuple[int, bytes]] = []
-    nodes: list[int] = np.flatnonzero(trie.byte == byte).tolist()
-    for node in nodes:
-        path = bytearray()
-        at = node
-        for depth in range(int(trie.depth[node]), 0, -1):
-            # The node above is the last one before it of that depth.
-            while trie.depth[at] > depth:
-                at -= 1
-            path.append(int(trie.byte[at]))
-        paths.append((node, bytes(reversed(path))))
-    return paths
+    nodes = np.flatnonzero(trie.byte == byte)
+    paths = np.zeros((len(nodes), trie.max_depth), np.uint8)
+    _set_paths(trie.byte, trie.depth, nodes, paths)
+    depths: list[int] = trie.depth[nodes].tolist()
+    written = paths.tobytes()
+    begins = range(0, len(written), trie.max_depth)
+    read = [written[begin : begin + depth] for begin, depth in zip(begins, depths, strict=True)]
+    return list(zip(nodes.tolist(), read, strict=True))
+
+
+@jit
+def _set_paths(byte: UInt8, depth: Int32, nodes: NDArray[np.intp], paths: UInt8) -> None:
+    """Write the bytes from the beginning of words to each of some nodes, which ascend."""
+    path = np.zeros(paths.shape[1], np.uint8)
+    at = 0
+    for node in range(byte.shape[0]):
+        path[depth[node] - 1] = byte[node]
+        if at < nodes.shape[0] and nodes[at] == node:
+            for k in range(depth[node]):
+                paths[at, k] = path[k]
+            at += 1
+
+
+def _row(machine: ByteMachine, state: int) -> Int32:
+    """The states after all bytes, int32[256]."""
+    machine.expected(state)  # It fills the row.
+    return machine.table[state][machine.symbol_class[:NUM_BYTES]]
 
 
 def _strings(values: list[Any]) -> Iterator[bytes]:
