@@ -13,9 +13,14 @@ from typing import Final
 
 from explorer.analysis.explaining.explanation import Explanation, TextExplanation
 from explorer.arguments import shown
-from explorer.servers.following import RunReading, own_split
-from explorer.servers.phases import HARMONY_FINAL, REASONING_PARSERS, unparsed_call
-from explorer.servers.reasoning import (
+from explorer.servers.following import RunReading, bytes_of, own_split
+from explorer.servers.request import unparsed_call
+from explorer.servers.run import (
+    CALLED,
+    HARMONY_FINAL,
+    LIMITED,
+    REASONING_PARSERS,
+    ServerRun,
     is_harmony,
     marker_of,
     marks_of,
@@ -25,9 +30,7 @@ from explorer.servers.reasoning import (
     soft_switch,
     thinking_off,
 )
-from explorer.servers.run import CALLED, LIMITED, ServerRun
-from explorer.servers.settings import SERVERS, setting
-from explorer.servers.tables import sentence, table
+from explorer.servers.tables import SERVERS, sentence, setting, table
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.walks.tokenizations import read_tokenizations
 
@@ -72,7 +75,7 @@ def causes_of(run: ServerRun, read: RunReading) -> Iterator[str]:
     yield _doubled(run, read)
     yield _not_in_force(run, read) if at_start and read.masked not in vocabulary.special else ""
     yield unparsed_call(run.request, run.text or "")
-    if at_start and mark and read.after[:1] in (b" ", b"\t", b"\r", b"\n"):
+    if at_start and mark and read.after[:1].isspace():
         yield sentence_on("white_space", run, mark=mark)
     allowed = read.machine.allowed(read.states[-1])
     ends = sum(bool(allowed[token]) for token in vocabulary.eos_ids)
@@ -93,7 +96,10 @@ def _reasoning(run: ServerRun, read: RunReading) -> str:
         after = f" The constraint must begin after {HARMONY_FINAL}." if harmony else ""
         said = f"{shown(named)} is a marker of reasoning: {_in_content(run, named)}"
         return said + (after if not parser_is_on(run) else "")
-    content = run.text or "" if read.run.text is None else read.run.text
+    content, vocabulary = read.run.text, read.machine.vocabulary
+    if content is None:
+        ids = (token for token in read.run.ids if token not in vocabulary.eos_ids)
+        content = bytes_of(ids, vocabulary, names=True).decode(errors="replace")
     reasoning, far = reasoning_in(content), len(read.before)
     if reasoning is None or read.run.mark:
         return ""

@@ -21,13 +21,12 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Final
 
+from explorer.analysis.explaining.explanation import Explanation, History, explain
 from explorer.arguments import counted, shown
 from explorer.automata.machine import NO_ARC
 from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError
-from explorer.servers.phases import answer_begins
-from explorer.servers.reasoning import after_mark, marks_of, parser_is_on
-from explorer.servers.run import LIMITED, ServedToken, ServerRun
+from explorer.servers.run import LIMITED, ServedToken, ServerRun, after_mark, marks_of, parser_is_on
 from explorer.servers.tables import sentence
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.walks.spelling import fewest_tokens, longest_spelled
@@ -142,12 +141,12 @@ def _answer(run: ServerRun, ids: tuple[int, ...], vocabulary: Vocabulary) -> Ide
     if not parser_is_on(run):
         return whole
     pieces = [bytes_of([token], vocabulary, names=True) for token in ids]
-    skipped, mark = after_mark(pieces, marks_of(run)) or (0, "")
-    if not mark and not text and run.reasoning:
-        skipped = len(ids)
-    elif not mark and text and data.endswith(text):
-        sizes = (len(bytes_of([token], vocabulary)) for token in ids)
-        skipped = bisect_left([*accumulate(sizes, initial=0)], len(data) - len(text))
+    at, mark = after_mark(b"".join(pieces), marks_of(run))
+    sizes = map(len, pieces)
+    if not mark and text and data.endswith(text):
+        at, sizes = len(data) - len(text), (len(bytes_of([token], vocabulary)) for token in ids)
+    skipped = bisect_left([*accumulate(sizes, initial=0)], at)
+    skipped = len(ids) if not mark and not text and run.reasoning else skipped
     if not skipped:
         return whole
     before = shown(b"".join(pieces[:skipped]).decode(errors="replace"))
@@ -157,24 +156,21 @@ def _answer(run: ServerRun, ids: tuple[int, ...], vocabulary: Vocabulary) -> Ide
 
 
 def _of_text(run: ServerRun, vocabulary: Vocabulary) -> IdentifiedRun:
-    text = run.text if run.text is not None or not run.tokens else _texts(run)
+    text = run.text
+    if text is None and run.tokens:
+        text = "".join(token.text or "" for token in run.tokens)
     if not text:
         return IdentifiedRun((), text)
     notes = [sentence("other_tokens" if run.tokens else "no_tokens")]
     # A text beside its reasoning has had the reasoning taken off.
-    reasoned = None if run.reasoning else after_mark([text.encode()], marks_of(run))
-    mark = "" if reasoned is None else reasoned[1]
+    at, mark = after_mark(text.encode(), () if run.reasoning else marks_of(run))
     if mark:
-        text = text.encode()[answer_begins(text.encode(), mark) :].decode()
+        text = text.encode()[at:].decode()
         notes.append(sentence("reasoning_off", mark=mark))
     if run.finish in LIMITED and text.endswith(_HALF):
         text = text.rstrip(_HALF)
         notes.append(sentence("half"))
     return IdentifiedRun(own_split(text, vocabulary), text, tuple(notes), mark)
-
-
-def _texts(run: ServerRun) -> str:
-    return "".join(token.text or "" for token in run.tokens)
 
 
 def own_split(text: str, vocabulary: Vocabulary) -> tuple[int, ...]:
@@ -235,6 +231,12 @@ class RunReading:
     def stop(self) -> int | None:
         """The place of the first masked byte, else token; ``None`` where nothing is masked."""
         return len(self.ids) if self.rest and self.byte is None else self.byte
+
+    def why(self, token: int, budget: Budget | None = None) -> Explanation:
+        """The reason why a token is masked after the allowed ones."""
+        state, history = self.states[-1], History(self.states, self.ids)
+        text = self.machine.vocabulary.written(self.ids)
+        return explain(self.machine, state, token, text=text, history=history, budget=budget)
 
     @property
     def data(self) -> bytes:

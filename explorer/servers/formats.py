@@ -21,7 +21,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 from typing import Final
 
 from explorer.arguments import shown
@@ -32,11 +32,18 @@ from explorer.servers.log import (
     parsed,
     setting_in,
 )
-from explorer.servers.phases import demanded_tools, tools_of, unknown_parser, unparsed_call
-from explorer.servers.request import RequestedConstraint, engine_of, requested_of, stops_of
+from explorer.servers.request import (
+    RequestedConstraint,
+    demanded_tools,
+    engine_of,
+    requested_of,
+    stops_of,
+    tools_of,
+    unknown_parser,
+    unparsed_call,
+)
 from explorer.servers.run import REFUSED, ServedToken, ServerRun
-from explorer.servers.settings import server_of
-from explorer.servers.tables import sentence, table
+from explorer.servers.tables import sentence, server_of, table
 
 FORMATS: Final = table("formats", dict[str, dict[str, tuple[str, ...]]])
 """The formats by name; a log is read by the first that recognises it."""
@@ -46,11 +53,6 @@ _PARTS: Final = table("parts", dict[str, str])
 
 # The keys of a part that hold a text, or further parts.
 _PART_KEYS: Final = table("part_keys", tuple[str, ...])
-
-
-def format_names() -> tuple[str, ...]:
-    """The names of the formats."""
-    return tuple(FORMATS)
 
 
 def runs_in(log: ServerLog) -> Iterator[ServerRun]:
@@ -117,24 +119,15 @@ class _LoggedAnswer:
         places = self.every(key)
         return next(filter(None, places), (*places, LogPlace(self.answer.file, key, None))[0])
 
-    def column(self, key: str, count: int | None = None) -> list[LogPlace]:
-        """The values of each token at the paths of a key; those of a second path must be the same.
-
-        Args:
-            count: The number of tokens, where it is known.
-        """
+    def column(self, key: str) -> list[LogPlace]:
+        """The values of each token at the paths of a key; those of a second path must be the
+        same."""
         paths = FORMATS[self.format].get(key, ())
-        lists = [places for path in paths if any(places := self.at(path))]
-        for first, other in ((lists[0], each) for each in lists[1:]):
-            for one, two in zip(first, other, strict=False):
-                if one.value != two.value:
-                    raise one.wrong(f"{shown(two.value)}, as {two.path} is")
-        places = lists[0] if lists else [LogPlace("", "", None)] * (count or 0)
-        if count not in (None, len(places)):
-            holder = replace(places[0], path=places[0].path.rpartition("[")[0])
-            said = f"has {len(places)} values, not {count}, as many as there are tokens."
-            raise holder.error(said, RECORD_AGAIN)
-        return places
+        first, *others = [places for path in paths if any(places := self.at(path))] or [[]]
+        for one, two in (pair for other in others for pair in zip(first, other, strict=False)):
+            if one.value != two.value:
+                raise one.wrong(f"{shown(two.value)}, as {two.path} is")
+        return first
 
 
 def _runs_of(read: _LoggedAnswer, server: str) -> Iterator[ServerRun]:
@@ -143,9 +136,8 @@ def _runs_of(read: _LoggedAnswer, server: str) -> Iterator[ServerRun]:
     for kind in ("content", "reasoning", "refusal"):
         for named, part in _parts(read.one(kind), kind):
             parts.setdefault(named, []).append(part)
-    texts = {
-        kind: "".join(map(LogPlace.text, parts.get(kind, []))) for kind in parts if kind != "calls"
-    }
+    calls = [*parts.pop("calls", []), *filter(None, read.every("calls"))]
+    texts = {kind: "".join(map(LogPlace.text, each)) for kind, each in parts.items()}
     text, reasoning = texts.get("content"), texts.get("reasoning")
     ended_by = [path for path in FORMATS[read.format].get("stop", ()) if answer.names(path)]
     stops = [place for path in ended_by for place in read.at(path)]
@@ -158,7 +150,7 @@ def _runs_of(read: _LoggedAnswer, server: str) -> Iterator[ServerRun]:
         server=server, request=request,
         notes=(f"The server says: {shown(told)}.",) if told else (),
     )  # fmt: skip
-    if calls := [*parts.get("calls", []), *filter(None, read.every("calls"))]:
+    if calls:
         if text and requested is not None:
             yield replace(base, text=text)
         elif text:
@@ -215,7 +207,10 @@ def _call(base: ServerRun, call: LogPlace) -> ServerRun:
     """The run of a call: its arguments under the parameters of its tool, if they are
     constrained."""
     function = call.one("function", "custom") or call
-    name, given = function.at("name").text(), function.one("arguments", "input", "parameters")
+    name, given = (
+        function.at("name").text(),
+        function.one("arguments", "partial_json", "input", "parameters"),
+    )
     as_object = isinstance(given.value, dict)
     text = json.dumps(given.value, ensure_ascii=False) if as_object else given.optional_text() or ""
     said = [f"The answer is a call of the tool {shown(name)}."]
@@ -256,10 +251,15 @@ _ID_TEXT: Final = re.compile(r"token_id:(0|[1-9][0-9]{0,9})")
 
 def _tokens(read: _LoggedAnswer) -> tuple[ServedToken, ...]:
     """The tokens of an answer, from the columns of its format."""
-    count = max(len(read.column(key)) for key in ("ids", "texts"))
-    columns = [read.column(key, count) for key in ("ids", "texts", "data", "log_probs")]
+    columns = [read.column(key) for key in ("ids", "texts", "data", "log_probs")]
+    count = max(map(len, columns[:2]))
+    for places in columns:
+        if len(places) not in (0, count):
+            holder = replace(places[0], path=places[0].path.rpartition("[")[0])
+            said = f"has {len(places)} values, not {count}, as many as there are tokens."
+            raise holder.error(said, RECORD_AGAIN)
     tokens: list[ServedToken] = []
-    for token, text, data, number in zip(*columns, strict=True):
+    for token, text, data, number in zip_longest(*columns, fillvalue=LogPlace("", "", None)):
         shown_text = text.optional_text()
         mark = _ID_TEXT.fullmatch(shown_text or "")
         known = token.token_id() if token else int(mark[1]) if mark else None

@@ -15,7 +15,7 @@ import math
 import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Final, cast
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -129,17 +129,11 @@ class LogPlace:
 
     def mapping(self) -> dict[str, object]:
         """The value as an object."""
-        value = self.value
-        if not isinstance(value, dict):
-            raise self.wrong("an object")
-        return cast("dict[str, object]", value)
+        return self.checked(dict[str, object], "an object")
 
     def entries(self, wanted: str = "a list") -> list[LogPlace]:
         """The entries of the value, a list."""
-        value = self.value
-        if not isinstance(value, list):
-            raise self.wrong(wanted)
-        listed = cast("list[object]", value)
+        listed: list[object] = self.checked(list[object], wanted)
         return [LogPlace(self.file, f"{self.path}[{k}]", one) for k, one in enumerate(listed)]
 
     def checked(self, kind: Any, wanted: str) -> Any:
@@ -182,25 +176,6 @@ class LogPlace:
         """The value as bytes, from a list of numbers from 0 to 255; ``None`` for null."""
         return bytes(self.checked(_BYTES, "a list of bytes, or null")) if self else None
 
-    def check_numbers(self) -> None:
-        """Check that NaN and infinities occur only among log-probabilities.
-
-        JSON has neither, but Python's `json.dumps` writes them.
-
-        Raises:
-            DamagedFile: One occurs elsewhere.
-        """
-        waiting = [self]
-        for place in waiting:  # The list grows while it is read.
-            value = place.value
-            if isinstance(value, float) and not math.isfinite(value):
-                if "logprob" not in place.path or place.path.startswith("request"):
-                    raise place.wrong("a number of JSON")
-            elif isinstance(value, list):
-                waiting += place.entries()
-            elif isinstance(value, dict):
-                waiting += [place.at(key) for key in place.mapping()]
-
 
 @dataclass(frozen=True, slots=True)
 class ServerLog:
@@ -228,11 +203,8 @@ class ServerLog:
             request = asked
         if server := document.at("server"):
             named = {"name": server.value} if isinstance(server.value, str) else server.mapping()
-            settings = {
-                key: value for key, value in named.items() if key not in ("name", "version")
-            }
             asked_for = request.mapping() if request else {}
-            request = replace(request, value={**settings, **asked_for, "server": named})
+            request = replace(request, value={**named, **asked_for, "server": named})
         return cls(request, response)
 
     def first(self) -> LogPlace:
@@ -246,7 +218,10 @@ class ServerLog:
 
 
 def parsed(text: str | bytes) -> object:
-    """The value of a JSON text; ``None`` where it is not JSON."""
+    """The value of a JSON text; ``None`` where it is not JSON.
+
+    NaN and infinities are no JSON, but Python's `json.dumps` writes them as log-probabilities.
+    """
     try:
         return parse_json(text if isinstance(text, bytes) else text.encode(), constant=float)
     except ValueError:

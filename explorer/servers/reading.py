@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, cast
 
-from explorer.arguments import file_path, shown, whole_text, wrong
+from explorer.arguments import file_path, whole_text, wrong
 from explorer.errors import DamagedFile, ExplorerError
 from explorer.files import file_errors, parse_json
 from explorer.servers.formats import runs_in
@@ -78,13 +78,10 @@ def runs_of(data: bytes | str | Document, file: str = "the log") -> tuple[Server
     data = _content(data)
     _bound(len(data), MOST_BYTES, "bytes", LogPlace(file, "", None))
     runs, failed = list[ServerRun](), list[DamagedFile]()
-    odd = b"NaN" in data or b"Infinity" in data
     for document in _documents(data, file):
         try:
             if isinstance(document.value, DamagedFile):
                 raise document.value
-            if odd:
-                document.check_numbers()
             for run in runs_in(joined(ServerLog.of(document))):
                 _bound(len(run.tokens), MOST_TOKENS, "tokens", document)
                 _bound(len(run.text or ""), MOST_CHARACTERS, "characters", document)
@@ -138,14 +135,13 @@ def _documents(data: bytes, file: str) -> Iterator[LogPlace]:
         names = [file] if len(pieces) == 1 else [f"{file}, {k}" for k in range(len(pieces))]
         yield from (LogPlace(name, "", each) for name, each in zip(names, pieces, strict=True))
         return
-    documents = [LogPlace(file, "", _value(data, file))]
+    documents = [_document(data, file)]
     if isinstance(error := documents[0].value, DamagedFile):
         # A single document over several lines has no line that is a document by itself.
         lines = [(k, line) for k, line in enumerate(data.split(b"\n"), 1) if line.strip()]
-        named = [(f"{file}, line {k}", _value(line, f"{file}, line {k}", k)) for k, line in lines]
-        if len(lines) < 2 or not any(isinstance(value, dict | list) for _, value in named):
+        documents = [_document(line, f"{file}, line {k}") for k, line in lines]
+        if len(lines) < 2 or not any(isinstance(each.value, dict | list) for each in documents):
             raise error
-        documents = [LogPlace(name, "", value) for name, value in named]
     for document in documents:
         value = document.value
         several = isinstance(value, list) and not _is_response(cast("list[object]", value))
@@ -157,20 +153,15 @@ def _is_response(entries: list[object]) -> bool:
     return len(entries) == 1 and isinstance(entries[0], dict) and "generated_text" in entries[0]
 
 
-def _value(data: bytes, file: str, line: int | None = None) -> object:
-    """The value of a document, or the error for one that cannot be read."""
+def _document(data: bytes, file: str) -> LogPlace:
+    """A document; for one that cannot be read, the value is the error."""
+    place, remedy = LogPlace(file, "", None), "Write one JSON document, or one on each line."
     try:
-        return parse_json(data, constant=float)
+        return replace(place, value=parse_json(data, constant=float))
     except json.JSONDecodeError as error:
-        above = "" if line else f"line {error.lineno}, "
-        place, reason = f"{above}column {error.colno}", error.msg
+        said = f"at line {error.lineno}, column {error.colno}: {error.msg}"
     except UnicodeDecodeError as error:
-        place, reason = f"byte {error.start}", "it is not UTF-8"
+        said = f"at byte {error.start}: it is not UTF-8"
     except ValueError as error:
-        place, reason = "", str(error)
-    at = f" at {place}" if place else " that can be read"
-    return DamagedFile(
-        f"{file}{': it' if line else ''} is not JSON{at}: {reason[:200]}.",
-        remedy="Write one JSON document, or one on each line.",
-        evidence={"file": file, "place": place, "reason": shown(reason)},
-    )
+        said = f"that can be read: {str(error)[:200]}"
+    return replace(place, value=place.error(f"is not JSON {said}.", remedy))

@@ -13,30 +13,34 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any, Final, cast
 
 from explorer.errors import ConstraintError, ExplorerError
 from explorer.languages.constraint import Constraint, choice, regex
 from explorer.languages.engines.reading import as_engine
 from explorer.languages.grammar.functions import grammar
+from explorer.languages.phases.functions import control_names
+from explorer.languages.phases.structural import StructuralTag
 from explorer.languages.schema.source import json_schema
+from explorer.languages.tools.functions import tools
 from explorer.servers.log import LogPlace, owners_of, parsed
-from explorer.servers.phases import (
-    asks_for_calls,
-    schema_of_calls,
-    tag_constraint,
-    tools_constraint,
-)
-from explorer.servers.settings import ASSUMED, SERVERS
-from explorer.servers.tables import by_name, sentence, table
+from explorer.servers.tables import ASSUMED, SERVERS, by_name, sentence, table
 from explorer.vocabulary import Vocabulary
-
-MOST_FREE_DEPTH: Final = 8
-"""The greatest depth of values that a schema leaves free; see `explorer.json_schema`."""
 
 _OWN_CONSTRAINT: Final = (
     "Give the constraint yourself: --regex, --json-schema, --grammar or --choice."
 )
+
+
+TOOL_PARSERS: Final = by_name("tool_parsers")
+"""The markup of vLLM's and SGLang's parsers of calls, by the styles of `explorer.tools`."""
+
+UNREAD_PARSERS: Final = by_name("unread_parsers")
+"""The parsers that are known and not followed, each with the reason."""
+
+CALL_MARKS: Final = table("call_marks", dict[str, str])
+"""The marks with which calls begin, and the parsers that read them."""
 
 
 @dataclass(frozen=True)
@@ -47,17 +51,15 @@ class RequestedConstraint:
         place: The key that names it, with its value.
         kind: ``"json"``, ``"json_object"``, ``"regex"``, ``"choice"``, ``"grammar"``,
             ``"structural_tag"`` or ``"tools"``.
-        compact: Whether the server forbids white space between the tokens of JSON.
-        pattern: The white space that is asked for there, as a regular expression; only Outlines
-            reads it.
+        blank: The white space between the tokens of JSON, as a regular expression, which only
+            Outlines reads; empty where the server forbids it, ``None`` for any.
         notes: The parts that are not followed, as sentences.
         engine: The engine that reads it, a name of `explorer.languages.engines`; empty for none.
     """
 
     place: LogPlace
     kind: str
-    compact: bool = False
-    pattern: str | None = None
+    blank: str | None = None
     notes: tuple[str, ...] = ()
     engine: str = ""
 
@@ -71,11 +73,10 @@ class RequestedConstraint:
         """Whether it holds a schema, which engines read each in its way."""
         return self.is_json or self.kind in ("structural_tag", "tools")
 
-    def constraint(self, depth: int = 3, vocabulary: Vocabulary | None = None) -> Constraint:
+    def constraint(self, vocabulary: Vocabulary | None = None) -> Constraint:
         """The constraint, as the engine reads it.
 
         Args:
-            depth: The nesting depth of values that a schema leaves free, at most `MOST_FREE_DEPTH`.
             vocabulary: The tokens of the model: names of its control tokens mean these tokens.
 
         Raises:
@@ -83,14 +84,14 @@ class RequestedConstraint:
             ConstraintError: It is not usable; the place in the log is named.
         """
         try:
-            made = self._made(depth, vocabulary)
+            made = self._made(vocabulary)
             return as_engine(made, self.engine) if self.engine else made
         except ExplorerError as error:
             if "place" in error.evidence:
                 raise
             raise self.unusable(error) from error
 
-    def _made(self, depth: int, vocabulary: Vocabulary | None) -> Constraint:
+    def _made(self, vocabulary: Vocabulary | None) -> Constraint:
         place, value = self.place, self.place.value
         match self.kind:
             case "structural_tag":
@@ -110,11 +111,9 @@ class RequestedConstraint:
                 place.checked(dict[str, Any] | str | bool, "a JSON Schema, an object or its text")
         return json_schema(
             cast("Mapping[str, object] | bool | str", value),
-            whitespace="compact" if self.compact or self.pattern is not None else "flexible",
-            whitespace_pattern=self.pattern,
+            whitespace="flexible" if self.blank is None else "compact",
+            whitespace_pattern=self.blank or None,
             strict=False,
-            free_depth=min(depth, MOST_FREE_DEPTH),
-            recursion="stack" if self.kind == "json_object" else "auto",
         )
 
     def unusable(self, error: ExplorerError) -> ConstraintError:
@@ -223,10 +222,10 @@ def _of_row(owner: LogPlace, row: ConstraintPlace, server: str) -> RequestedCons
         notes.append(sentence("ignored", setting=SERVERS["vllm"].whitespace))
     if owner.find(f"{key}.disable_additional_properties").value is True:
         notes.append("disable_additional_properties is not followed.")
-    pattern = owner.find(f"{key}.whitespace_pattern").optional_text()
+    blank = owner.find(f"{key}.whitespace_pattern").optional_text() or None
     if row.kind == "json_object" and isinstance(place.value, dict):
         place = place.at("type")
-    return RequestedConstraint(place, row.kind, compact, pattern, tuple(notes))
+    return RequestedConstraint(place, row.kind, "" if compact else blank, tuple(notes))
 
 
 def _as_read(made: RequestedConstraint, request: LogPlace, server: str) -> RequestedConstraint:
@@ -236,13 +235,13 @@ def _as_read(made: RequestedConstraint, request: LogPlace, server: str) -> Reque
     made = replace(made, engine=engine_of(request, server, schema))
     if made.engine != engine_of(request, server):
         made = replace(made, notes=(*made.notes, sentence("fallen_back", engine=made.engine)))
-    if made.pattern is None and not made.compact and (server, made.engine) == ("tgi", "outlines"):
+    if made.blank is None and (server, made.engine) == ("tgi", "outlines"):
         version = str(request.find("server.version", "server.name").value)
         compiled_by_router = re.search(r"\b[3-9]\.", version)
-        return made if compiled_by_router else replace(made, pattern=TGI_BLANK)
-    if made.pattern is not None and made.engine in ("xgrammar", "llguidance"):
+        return made if compiled_by_router else replace(made, blank=TGI_BLANK)
+    if made.blank and made.engine in ("xgrammar", "llguidance"):
         note = sentence("pattern_ignored", engine=made.engine)
-        return replace(made, pattern=None, notes=(*made.notes, note))
+        return replace(made, blank=None, notes=(*made.notes, note))
     return made
 
 
@@ -343,3 +342,116 @@ def stops_of(request: LogPlace, named: Sequence[LogPlace] = ()) -> tuple[str | i
         for each in place.entries() if isinstance(place.value, list) else [place]:
             stops.append(each.checked(str | int, "a stop string or a token id"))
     return tuple(stops)
+
+
+def tag_constraint(place: LogPlace, vocabulary: Vocabulary | None) -> Constraint:
+    """The constraint of a structural tag; names of control tokens in it mean these tokens."""
+    given = place.checked(dict[str, Any] | str, "a structural tag, an object or its text")
+    names = () if vocabulary is None else control_names(vocabulary)
+    return Constraint(StructuralTag.of(given, names, strict=False).with_met_controls())
+
+
+def asks_for_calls(request: LogPlace) -> bool:
+    """Whether a request's answer consists of calls in the markup of a parser that the log names.
+
+    Under ``tool_choice="auto"`` servers enforce the schema only of tools that are ``strict``.
+    """
+    listed = (
+        tools_of(request) if str(request.find("tool_call_parser").value) in TOOL_PARSERS else []
+    )
+    strict = any(tool.at("strict").value is True for tool in listed)
+    return bool(listed) and (demanded_tools(request) is not None or strict)
+
+
+def tools_of(request: LogPlace) -> list[LogPlace]:
+    """The tools of a request, each the object that has its name and its parameters."""
+    listed = request.find("tools", "functions")
+    each = listed.entries("a list of tools") if listed else []
+    return [tool.one("function", "custom") or tool for tool in each]
+
+
+def demanded_tools(request: LogPlace) -> tuple[str, ...] | None:
+    """The tools of which the request demands a call; none of them for any tool.
+
+    OpenAI names a tool in an object, and TGI as a text; ``allowed_tools`` names several. Anthropic
+    writes ``any`` for what is ``required`` elsewhere.
+
+    Returns:
+        ``None`` where no call is demanded.
+    """
+    choice = request.find("tool_choice", "function_call")
+    kind = choice.value if isinstance(choice.value, str) else choice.find("type").value
+    if kind in ("required", "any"):
+        return ()
+    if kind == "allowed_tools":
+        if choice.find("allowed_tools.mode", "mode").value != "required":
+            return None
+        listed = choice.find("allowed_tools.tools", "tools").entries("a list of tools")
+        return tuple(each.find("function.name", "name").text() for each in listed)
+    named = choice.find("function.name", "name", "function")
+    if isinstance(choice.value, str):
+        named = choice
+    return (named.text(),) if named and named.value not in ("auto", "none") else None
+
+
+def schema_of_calls(request: LogPlace) -> object:
+    """The schema of the calls that a request demands; ``None`` where its parser, or none, says.
+
+    OpenAI's form of tools alone: servers make the model write the arguments of a named tool, or a
+    list of names and parameters.
+    """
+    demanded, listed = demanded_tools(request), tools_of(request)
+    given = all(tool.has("parameters") for tool in listed)
+    if demanded is None or request.has("tool_call_parser") or not listed or not given:
+        return None
+    wanted = [tool for tool in listed if not demanded or tool.at("name").value in demanded]
+    if request.find("tool_choice").value not in ("required", "any") and len(wanted) == 1:
+        return wanted[0].at("parameters").value
+    members = [
+        {"name": {"const": tool.at("name").value}, "parameters": tool.at("parameters").value}
+        for tool in wanted
+    ]
+    calls = [{"type": "object", "properties": each, "required": [*each]} for each in members]
+    return {"type": "array", "minItems": 1, "items": {"anyOf": calls}} if calls else None
+
+
+def unparsed_call(request: LogPlace, text: str) -> str:
+    """A sentence on a call that stands in the text of an answer; empty where there is none."""
+    mark = next((each for each in CALL_MARKS if each in text), None)
+    if mark is None or not tools_of(request) or request.has("tool_call_parser"):
+        return ""
+    return sentence("unparsed_call", mark=mark, parser=CALL_MARKS[mark])
+
+
+def unknown_parser(request: LogPlace) -> str:
+    """A sentence on an unknown parser of calls that a request names; else empty."""
+    parser = request.find("tool_call_parser").value
+    if not isinstance(parser, str) or parser in TOOL_PARSERS:
+        return ""
+    if parser in UNREAD_PARSERS:
+        return sentence("unread_calls", parser=parser, why=UNREAD_PARSERS[parser])
+    near = get_close_matches(parser, TOOL_PARSERS, 3)
+    meant = f" Is it {' or '.join(near)}?" if near else ""
+    return sentence("unknown_calls", parser=parser, meant=meant)
+
+
+def tools_constraint(place: LogPlace, vocabulary: Vocabulary | None) -> Constraint:
+    """The constraint of a request with tools.
+
+    Args:
+        place: The request.
+    """
+    demanded = demanded_tools(place)
+    choice: Any = "none" if place.at("tool_choice").value == "none" else "auto"
+    if demanded is not None:
+        listed = [{"type": "function", "function": {"name": name}} for name in demanded]
+        wanted = {"mode": "required", "tools": listed}
+        choice = {"type": "allowed_tools", "allowed_tools": wanted} if demanded else "required"
+    return tools(
+        [each.mapping() for each in place.at("tools").entries("a list of tools")],
+        style=TOOL_PARSERS[place.at("tool_call_parser").text()],
+        choice=choice,
+        parallel=place.at("parallel_tool_calls").value is not False,
+        control_tokens=vocabulary or (),
+        strict=False,
+    )

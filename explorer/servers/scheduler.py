@@ -2,8 +2,9 @@
 
 ``Failed to advance FSM for request … for tokens 271`` gives no more than an id. With the tokenizer
 and the request's constraint the text of the token is known; with the text before it, also the
-refused token and the reason. Without the text before it, all states of the constraint are searched
-for those in which the token is allowed (`explorer.servers.places`).
+refused token and the reason. Without the text before it, all states of the constraint's machine are
+searched for those in which the token is allowed, each with a text that leads to it, and
+grouped by the name of the place where that text stops: "in the argument city of get_weather".
 """
 
 from __future__ import annotations
@@ -11,29 +12,32 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from explorer.alphabet import without_controls
-from explorer.analysis.explaining.explanation import Explanation, History, explain
+from explorer.analysis.explaining.explanation import Explanation
+from explorer.analysis.places.spans import SourcePlace, live_places, state_after
 from explorer.arguments import counted, file_path, instance, whole_text
-from explorer.budget import Budget
-from explorer.errors import ExplorerError
+from explorer.automata.machine import NO_ARC, ByteMachine
+from explorer.budget import Budget, Meter
+from explorer.errors import BudgetExceeded, ExplorerError
 from explorer.files import file_errors
-from explorer.languages.constraint import Constraint, regex
-from explorer.languages.engines.reading import as_engine, engine_name
+from explorer.languages.constraint import Constraint, literal
+from explorer.languages.engines.reading import engine_name
 from explorer.languages.engines.source import EngineSchema
-from explorer.languages.grammar.functions import grammar
-from explorer.languages.schema.source import JsonSchema, json_schema
+from explorer.languages.phases.functions import any_text, control_names, phase
+from explorer.languages.phases.functions import token as control_token
+from explorer.languages.phases.structural import StructuralTag
+from explorer.languages.schema.reading.text import spot_of
+from explorer.languages.schema.source import JsonSchema
 from explorer.servers.causes import in_words
 from explorer.servers.following import IdentifiedRun, RunReading, bytes_of, follow_run
 from explorer.servers.log import LogPlace, ServerLog, parsed
-from explorer.servers.phases import after_reasoning
-from explorer.servers.places import MOST_STATES, PlaceOfToken, TextsOfStates
-from explorer.servers.reasoning import MARKERS
-from explorer.servers.request import MOST_FREE_DEPTH, requested_of
-from explorer.servers.settings import server_of, setting
-from explorer.servers.tables import sentence, table
+from explorer.servers.request import RequestedConstraint, requested_of
+from explorer.servers.run import MARKERS
+from explorer.servers.tables import sentence, server_of, setting, table
 from explorer.tokens.compile import compile as compiled
 from explorer.vocabulary import Vocabulary
 
@@ -59,9 +63,6 @@ class LineForm:
 FORMS: Final = table("lines", tuple[LineForm, ...])
 """The forms of such lines, the more special ones first."""
 
-_REQUEST: Final = re.compile(
-    r"(?:request|req)[ =:]+(?:id[ =:]+)?(?P<request>[\w./-]+)", re.IGNORECASE
-)
 _ESCAPE: Final = re.compile(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|(.))", re.DOTALL)
 _ESCAPED: Final = {"n": "\n", "r": "\r", "t": "\t", "0": "\0"}
 
@@ -71,19 +72,32 @@ class ReadLine:
     """The content of a line.
 
     Args:
-        request: The name of the request; empty without one.
         ids: The tokens that were refused.
         before: The tokens that were accepted before them; ``None`` where the line does not say.
-        key: The constraint of the request as SGLang keeps it: a schema, ``$$ANY$$`` for any JSON,
-            a grammar or a pattern; empty where the line has none.
+        requested: The constraint of the request; ``None`` where the line has none.
         form: The form of the line.
     """
 
-    request: str
     ids: tuple[int, ...]
     before: tuple[int, ...] | None = None
-    key: str = ""
+    requested: RequestedConstraint | None = None
     form: LineForm = field(default=LineForm(""))
+
+
+MOST_STATES: Final = 4_000
+MOST_TEXT: Final = 400
+MOST_PLACES: Final = 6
+
+
+@dataclass(frozen=True)
+class PlaceOfToken:
+    """A place of the constraint, and an example of the text that leads to it."""
+
+    name: str
+    example: str
+
+    def __str__(self) -> str:
+        return f"{self.name} ({f'after {self.example}' if self.example else 'at the start'})"
 
 
 @dataclass(frozen=True)
@@ -91,7 +105,6 @@ class ScheduledTokens:
     """The explanation of a line; it prints as a paragraph.
 
     Args:
-        request: The request in the line; empty if there is none.
         ids: The tokens.
         texts: The text of each; for a control token its name.
         rejected: The number of tokens before the first refused one; ``None`` if none is refused, or
@@ -105,7 +118,6 @@ class ScheduledTokens:
         remarks: What the line shows by itself, as sentences.
     """
 
-    request: str
     ids: tuple[int, ...]
     texts: tuple[str, ...]
     rejected: int | None = None
@@ -157,8 +169,8 @@ def explain_line(
     """
     instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
     read = read_line(line, vocabulary)
-    if constraint is None and read.key:
-        constraint = _of_key(read.key, read.form.engine)
+    if constraint is None and read.requested is not None:
+        constraint = read.requested.constraint(vocabulary)
     constraint = instance(
         "constraint", constraint, Constraint, "a constraint",
         remedy="Give --json-schema, --structural-tag, --regex, --grammar or --request.",
@@ -174,26 +186,24 @@ def explain_line(
     server = server or read.form.server
     texts = tuple(_shown(token, vocabulary) for token in ids)
     remarks = (*filter(None, [read.form.note]), *_remarks(ids, vocabulary))
-    known = ScheduledTokens(read.request, ids, texts, remarks=remarks)
+    known = ScheduledTokens(ids, texts, remarks=remarks)
     if before is not None:
         return _after(known, vocabulary, constraint, tuple(before), server, budget)
     states = TextsOfStates(constraint, budget)
-    if ids[0] in vocabulary.eos_ids:
-        allowed, refused = states.where(None)
-        return replace(known, allowed=allowed, refused=refused, whole=states.whole)
     data = vocabulary.written(token for token in ids if token not in vocabulary.eos_ids)
-    allowed, refused = states.where(data) if data else ((), ())
+    data = None if ids[0] in vocabulary.eos_ids else data
+    allowed, refused = ((), ()) if data == b"" else states.where(data)
     wider = _settings(constraint, ids, vocabulary, server) if data and not allowed else ()
     settings = tuple(name for name, other in wider if TextsOfStates(other, budget).where(data)[0])
     return replace(known, allowed=allowed, refused=refused, settings=settings, whole=states.whole)
 
 
-def _of_key(key: str, engine: str) -> Constraint:
+def _of_key(key: str, engine: str) -> RequestedConstraint | None:
     """The constraint that SGLang keeps under a key: any JSON, a schema, a grammar or a pattern."""
-    if key == "$$ANY$$" or parsed(key) is not None:
-        schema = '{"type": "object"}' if key == "$$ANY$$" else key
-        return as_engine(json_schema(schema, whitespace="flexible", strict=False), engine)
-    return grammar(key, "gbnf") if "::=" in key else regex(key)
+    kind = "grammar" if "::=" in key else "regex"
+    kind = "json_object" if key == "$$ANY$$" else "json" if parsed(key) is not None else kind
+    place = LogPlace("the line", "Key string", key)
+    return RequestedConstraint(place, kind, engine=engine) if key else None
 
 
 def requested_by(
@@ -220,7 +230,7 @@ def requested_by(
         return None, server
     if engine is not None:
         requested = replace(requested, engine=engine_name(engine))
-    return requested.constraint(MOST_FREE_DEPTH, vocabulary), server
+    return requested.constraint(vocabulary), server
 
 
 def _remarks(ids: Sequence[int], vocabulary: Vocabulary) -> Iterator[str]:
@@ -249,10 +259,9 @@ def _after(
             remedy="Give the ids that the grammar had taken, without the prompt and, where the "
             "server has a reasoning parser, without the reasoning.",
         )
-    history, data = History(read.states, read.ids), vocabulary.written(read.ids)
-    why = explain(machine, read.states[-1], read.masked, text=data, history=history, budget=budget)
-    settings, rejected = settings_that_take(constraint, read, server, budget), len(read.ids)
-    return replace(known, rejected=rejected - len(before), explanation=why, settings=settings)
+    why, rejected = read.why(read.masked, budget), len(read.ids) - len(before)
+    settings = settings_that_take(constraint, read, server, budget)
+    return replace(known, rejected=rejected, explanation=why, settings=settings)
 
 
 def settings_that_take(
@@ -265,14 +274,11 @@ def settings_that_take(
     """
     settings: list[str] = []
     ids, vocabulary = (*read.ids, *read.rest), read.machine.vocabulary
+    text = vocabulary.written(ids[: len(read.ids) + 1])
     for name, other in _settings(constraint, ids, vocabulary, server):
-        try:
-            lenient = compiled(other, vocabulary, lazy=True, budget=budget)
-        except ExplorerError:
-            continue  # The setting does not apply to this constraint.
-        known = IdentifiedRun(ids[: len(read.ids) + 1])
-        if follow_run(known, lenient, budget).masked is None:
-            settings.append(name)
+        with suppress(ExplorerError):  # The setting does not apply to this constraint.
+            if state_after(other.discover(Meter(budget)), text) != NO_ARC:
+                settings.append(name)
     return tuple(settings)
 
 
@@ -292,7 +298,18 @@ def _settings(
     shown = bytes_of(ids, vocabulary, names=True)
     for end in (last for _, last in MARKERS if last.encode() in shown):
         said = sentence("begins_after", mark=end, reasoning=setting(server, "reasoning"))
-        yield said, after_reasoning(constraint, end, vocabulary)
+        yield said, _after_reasoning(constraint, end, vocabulary)
+
+
+def _after_reasoning(constraint: Constraint, end: str, vocabulary: Vocabulary) -> Constraint:
+    """A constraint after reasoning up to a mark.
+
+    Args:
+        end: The mark: a control token if the vocabulary has one of that name.
+    """
+    closing = control_token(end) if end in control_names(vocabulary) else literal(end)
+    thought = phase("reasoning", any_text(excluding=[end]) + closing)
+    return thought + phase("answer", constraint)
 
 
 def _shown(token: int, vocabulary: Vocabulary) -> str:
@@ -308,7 +325,7 @@ def _shown(token: int, vocabulary: Vocabulary) -> str:
 
 
 def read_line(line: str, vocabulary: Vocabulary | None = None) -> ReadLine:
-    """The tokens of a line, and what it says of the request.
+    """The tokens of a line, and the rest of what it says.
 
     Args:
         vocabulary: Finds the token of a line that names only its text.
@@ -323,8 +340,6 @@ def read_line(line: str, vocabulary: Vocabulary | None = None) -> ReadLine:
         (1, 2)
     """
     line = whole_text("line", line)
-    request = _REQUEST.search(line)
-    named = request["request"].rstrip(".") if request else ""
     for form in FORMS:
         match = re.search(form.form, line, re.IGNORECASE | re.DOTALL)
         if match is None:
@@ -337,7 +352,8 @@ def read_line(line: str, vocabulary: Vocabulary | None = None) -> ReadLine:
         if ids:
             before = groups.get("before")
             accepted = None if before is None else _numbers(before)
-            return ReadLine(named, ids, accepted, (groups.get("key") or "").strip(), form)
+            key = _of_key((groups.get("key") or "").strip(), form.engine)
+            return ReadLine(ids, accepted, key, form)
     raise ExplorerError(
         "The line names no tokens of this vocabulary.",
         remedy="Paste it whole, such as: Failed to advance FSM for request r for tokens 271",
@@ -365,3 +381,132 @@ def _of_piece(piece: str, vocabulary: Vocabulary) -> tuple[int, ...]:
 
 def _numbers(text: str) -> tuple[int, ...]:
     return tuple(int(digits) for digits in re.findall(r"-?\d+", text))
+
+
+# --- the places of a token ----------------------------------------------------------------------
+
+
+class TextsOfStates:
+    """The states of a constraint over bytes, each with a text that leads to it.
+
+    A state that several tools share has a text for each of them.
+    """
+
+    def __init__(self, constraint: Constraint, budget: Budget | None) -> None:
+        self.source = constraint.source
+        self.machine: ByteMachine = constraint.discover(Meter(budget))
+        self.whole = True
+        names = self.source.names if isinstance(self.source, StructuralTag) else ()
+        tools = [name[5:].encode() for _, name in names if name.startswith("tool ")]
+        self.states: dict[tuple[int, bytes], bytes] = {(self.machine.start, b""): b""}
+        waiting = list(self.states) if self.machine.start != NO_ARC else []
+        try:
+            for state, tool in waiting:  # The list grows while it is read.
+                text = self.states[state, tool]
+                for byte in _different(self.machine, state) if len(text) <= MOST_TEXT else ():
+                    longer = text + bytes([byte])
+                    last = next(filter(longer.endswith, tools), tool)
+                    after = (self.machine.step(state, byte), last)
+                    if self.states.setdefault(after, longer) is longer:
+                        waiting.append(after)
+                if len(self.states) > MOST_STATES:
+                    self.whole = False
+                    return
+        except BudgetExceeded:
+            self.whole = False
+
+    def where(
+        self, data: bytes | None
+    ) -> tuple[tuple[PlaceOfToken, ...], tuple[PlaceOfToken, ...]]:
+        """The places at which some bytes can be read, and the others.
+
+        Args:
+            data: The bytes; ``None`` for the end of the text.
+        """
+        sides: dict[bool, dict[str, PlaceOfToken]] = {True: {}, False: {}}
+        for (state, tool), text in self.states.items():
+            here = state
+            for byte in data or b"":
+                here = self.machine.step(here, byte) if here != NO_ARC else NO_ARC
+            if data is None and here != NO_ARC and not self.machine.is_accepting(state):
+                here = NO_ARC
+            side = sides[here != NO_ARC]
+            if _is_text(text) and len(side) <= MOST_PLACES:
+                at_end = data is None and here != NO_ARC
+                name = "where the text is complete" if at_end else self._name(text, tool.decode())
+                example = text[-40:].decode(errors="replace").replace("\n", "\\n")
+                side.setdefault(name, PlaceOfToken(name, example))
+        taken, refused = sides[True], sides[False]
+        others = tuple(place for name, place in refused.items() if name not in taken)
+        return tuple(taken.values())[:MOST_PLACES], others[:MOST_PLACES]
+
+    def _name(self, text: bytes, tool: str) -> str:
+        """The name of the place at which a text stops.
+
+        Args:
+            tool: The tool whose name came last in the text.
+        """
+        if isinstance(self.source, JsonSchema | EngineSchema):
+            return _json_place(text)
+        try:
+            places = live_places(self.source, text)
+        except ExplorerError:
+            return "at the end"
+        phases = {place.phases[-1] for place in places if place.phases}
+        called = sorted(name[5:] for name in phases if name.startswith("tool "))
+        if len(called) > 1:
+            return "in the name of a tool"
+        # Places inside a schema have no phase: the name in the markup before says which tool it is.
+        inside = tool if any(place.label and not place.phases for place in places) else ""
+        names = [_place_of(place, "".join(called) or inside, bool(called)) for place in places]
+        return " or ".join(dict.fromkeys(names[:2])) or "at the end"
+
+
+def _is_text(data: bytes) -> bool:
+    """Whether some bytes are whole characters, or hold a control token."""
+    return b"\xf8" in data or "\ufffd" not in data.decode(errors="replace")
+
+
+def _different(machine: ByteMachine, state: int) -> Iterator[int]:
+    """One byte of each readable class, with letters first."""
+    seen: set[int] = set()
+    for byte in sorted(machine.expected(state), key=lambda byte: (not 97 <= byte <= 122, byte)):
+        kind = int(machine.symbol_class[byte])
+        if kind not in seen:
+            seen.add(kind)
+            yield byte
+
+
+def _place_of(place: SourcePlace, tool: str, markup: bool) -> str:
+    """The name of a place in a source: its phase, and the part of it.
+
+    Args:
+        tool: The tool whose call it is in; empty outside of calls.
+        markup: Whether it is in the markup of the call.
+    """
+    label = place.label or ""
+    if tool:
+        argument = re.match(r"/properties/([^/]+)", label)
+        part = f"argument {argument[1]}" if argument else "arguments"
+        return f"in the {'markup' if markup and not label else part} of {tool}"
+    if place.phases:
+        return f"in the phase {place.phases[-1]}, {label or 'in free text'}"
+    if label or place.text.lstrip().startswith('"'):
+        return label or "outside of calls"
+    return f"at {place.text[:30]}" if place.text.strip() else "in free text"
+
+
+def _json_place(text: bytes) -> str:
+    """The place at which a JSON text stops, in words."""
+    spot = spot_of(text)
+    names = [str(step) for _, step in spot.steps]
+    if "" in names:  # The shortest name of a member that the schema does not list.
+        return "in a value that the schema does not describe"
+    at = " at " + "".join(f"/{step}" for step in names) if names else ""
+    if spot.value.startswith(b'"') and not spot.is_finished:
+        return f"inside the string{at}"
+    if spot.value and not spot.is_finished:
+        return f"inside a number or a word{at}"
+    if spot.outline is not None and spot.outline.rpartition(b",")[2].count(b'"') % 2:
+        return f"inside a name{at}"
+    return f"between the tokens of JSON{at}"

@@ -16,20 +16,16 @@ from itertools import pairwise
 from typing import Any, Final, cast
 
 from explorer.servers.log import LogPlace, ServerLog, parsed
+from explorer.servers.tables import table
 
 _Object = dict[str, Any]
 
 # The keys whose texts come in pieces.
-_TEXTS: Final = frozenset({
-    "content", "text", "arguments", "reasoning", "reasoning_content", "thinking", "refusal",
-    "response", "input",
-})  # fmt: skip
+_TEXTS: Final = table("texts_in_pieces", frozenset[str])
 
-# The items of the Responses interface whose texts come in pieces, by the events of the pieces.
-_KINDS: Final = {
-    "output_text": "message", "function_call_arguments": "function_call",
-    "reasoning_text": "reasoning", "reasoning_summary_text": "reasoning",
-}  # fmt: skip
+# The pieces by type: the member that a piece adds, the list that it is added to (empty for the
+# response itself), and the type of the entry whose text it continues (empty for an entry).
+_PIECES: Final = table("pieces", dict[str, tuple[str, str, str]])
 
 LONGEST_LINE: Final = 2**20
 """The longest line of a text log that is read."""
@@ -78,30 +74,14 @@ def _joined(pieces: list[_Object]) -> _Object:
 
 def _part(piece: _Object) -> _Object:
     """The part of a response that a piece adds."""
-    at = {"index": piece.get("index", piece.get("output_index", 0))}
-    response = {"object": "response", "status": "incomplete"}
-    match str(piece.get("type", "")).split("."):
-        case ["message_start"]:
-            return _member(piece, "message")
-        case ["message_delta"]:
-            return _member(piece, "delta")
-        case ["content_block_start"]:
-            return {"content": [_member(piece, "content_block") | at]}
-        case ["content_block_delta"]:
-            delta = _member(piece, "delta")
-            names = {"partial_json": "input", "type": ""}
-            return {"content": [{names.get(key, key): delta[key] for key in delta} | at]}
-        case ["response", "output_item", "added"]:
-            return {**response, "output": [_member(piece, "item") | at]}
-        case ["response", event, "delta"] if event in _KINDS:
-            text, kind = piece.get("delta", ""), _KINDS[event]
-            content = [{"index": 0, "type": "output_text", "text": text}]
-            held = {"arguments": text} if kind == "function_call" else {"content": content}
-            return {**response, "output": [{"type": kind, **held} | at]}
-        case ["response" | "message_stop" | "content_block_stop" | "ping" as kind, *_]:
-            return response if kind == "response" else {}
-        case _:
-            pass
+    kind, at = str(piece.get("type")), {"index": piece.get("index", piece.get("output_index", 0))}
+    whole = {"object": "response", "status": "incomplete"} if kind.startswith("response.") else {}
+    if kind in _PIECES:
+        key, where, owner = _PIECES[kind]
+        part = {"type": owner, key: piece.get("delta", "")} if owner else _member(piece, key)
+        return whole | ({where: [part | at]} if where else part)
+    if whole or kind in ("message_stop", "content_block_stop", "ping"):
+        return whole
     if isinstance(piece.get("token"), dict):  # TGI's.
         return piece | {"details": _member(piece, "details") | {"tokens": [piece["token"]]}}
     listed = cast("list[Any]", piece["choices"]) if isinstance(piece.get("choices"), list) else []

@@ -1,7 +1,9 @@
 """The facts about servers that are data: `tables.json`, one row per line.
 
 ``formats`` are paths (`explorer.servers.formats`), ``places`` those of a constraint in a request,
-``servers`` their settings and the signs that give one away; parsers are listed by their markup or
+``servers`` their settings and the signs that give one away, so that no remedy of one is shown for
+another (`docs/servers.md` has the same table with the source of each row, and a test compares
+them); parsers are listed by their markup or
 mark, ``markers`` are those around reasoning, ``end_names`` the names of ends, and ``sentences``
 what a verdict says of servers, models and logs.
 """
@@ -9,11 +11,15 @@ what a verdict says of servers, models and logs.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import TypeVar, cast
+from types import MappingProxyType
+from typing import Final, TypeVar, cast
 
 import msgspec
+
+from explorer.servers.log import ServerLog, setting_in
 
 Row = TypeVar("Row")
 
@@ -38,3 +44,71 @@ def by_name(name: str) -> Mapping[str, str]:
     """A table of words by what they mean, turned round."""
     listed = table(name, dict[str, str])
     return {word: what for what, words in listed.items() for word in words.split()}
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """A server, and where its settings are.
+
+    Args:
+        title: Its name.
+        called: The beginnings of the names that logs give it, with spaces between.
+        engine: The engine that reads schemas by default; empty for one that is not read here.
+        whitespace: How white space between the tokens of JSON is forbidden, as a clause.
+        reasoning: How the reasoning is taken out of the answer, as a clause.
+        thinking: How the reasoning is turned off, as a clause.
+        enforced: What a server needs to constrain anything, as a clause; empty without a need.
+        signs: The paths that only its logs have, in the request, response or answer.
+    """
+
+    title: str
+    called: str
+    engine: str
+    whitespace: str
+    reasoning: str
+    thinking: str
+    enforced: str = ""
+    signs: tuple[str, ...] = ()
+
+
+SERVERS: Final = MappingProxyType(table("servers", dict[str, ServerSettings]))
+"""The servers by name, those with plainer signs first."""
+
+ASSUMED: Final = "vllm"
+"""The server whose engine is taken for a log that could be of any."""
+
+
+def server_of(log: ServerLog) -> str:
+    """The server of a log: the one that it names, else the one that its keys give away.
+
+    Returns:
+        A name of `SERVERS`; empty where it could be of several.
+    """
+    named = setting_in(log.request, "server.name").value
+    if isinstance(named, str):
+        words = named.lower().replace(" ", "")
+        return next((x for x in SERVERS if words.startswith(tuple(SERVERS[x].called.split()))), "")
+    response = log.first()
+    sides = {"response": response, "answer": response.find("choices[0]") or response}
+    for name, row in SERVERS.items():
+        for side, _, path in (sign.partition(":") for sign in row.signs):
+            at_top = log.request.names(path) if side == "request" else sides[side].names(path)
+            if at_top or (side == "request" and setting_in(log.request, path)):
+                return name
+    if setting_in(log.request, "response_format.type").value == "json":
+        return "trtllm"
+    return "tgi" if response.find("model").value == "tgi" else ""
+
+
+def setting(server: str, topic: str) -> str:
+    """The setting of a server for a topic, as a clause.
+
+    Args:
+        server: A name of `SERVERS`; empty where it is not known: then it is the setting of vLLM,
+            and of SGLang where that has the same.
+        topic: A field of `ServerSettings`.
+    """
+    row, named = SERVERS[server or ASSUMED], [server] if server else [ASSUMED, "sglang"]
+    told: str = getattr(row, topic)
+    titles = [SERVERS[name].title for name in named if getattr(SERVERS[name], topic) == told]
+    return told if row.title in told else f"{' and '.join(titles)}: {told}"

@@ -14,18 +14,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, cast
 
 from explorer.alphabet import without_controls
-from explorer.analysis.explaining.explanation import (
-    Explanation,
-    History,
-    TextExplanation,
-    explain,
-    explain_text,
-)
+from explorer.analysis.explaining.explanation import Explanation, TextExplanation, explain_text
 from explorer.analysis.traps.loops import run_loops
 from explorer.analysis.traps.trap import Trap
 from explorer.arguments import counted, instance, shown
@@ -51,11 +46,10 @@ from explorer.servers.causes import (
     where_it_went,
 )
 from explorer.servers.following import IdentifiedRun, RunReading, follow_run, identify
-from explorer.servers.reasoning import parser_is_on, with_ends
-from explorer.servers.request import MOST_FREE_DEPTH, TGI_BLANK, RequestedConstraint
-from explorer.servers.run import ENDED, FAILED, STOPPED, ServerRun
+from explorer.servers.request import TGI_BLANK, RequestedConstraint
+from explorer.servers.run import ENDED, FAILED, STOPPED, ServerRun, with_ends
 from explorer.servers.scheduler import settings_that_take
-from explorer.servers.settings import setting
+from explorer.servers.tables import setting
 from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary
 
@@ -67,9 +61,6 @@ RunOutcome = Literal["masked", "ended early", "cut", "whole"]
 
 _Why = Explanation | TextExplanation | None
 
-_LEAST_DEPTH: Final = 3
-
-_SPACES: Final = (b" ", b"\t", b"\r", b"\n")
 _NUMBER: Final = re.compile(rb"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _BETWEEN_VALUES: Final = b' \t\r\n,:{}[]"'
 
@@ -108,7 +99,12 @@ class RunVerdict:
 
         For a text without tokens it has one tokenization.
         """
-        return _session(self.run, self.reading)
+        from explorer.analysis.session import Session
+
+        read, vocabulary = self.reading, self.reading.machine.vocabulary
+        ids, log_probs = (*read.ids, *read.rest), read.run.log_probs
+        known = log_probs if len(log_probs) == len(ids) else None
+        return Session.from_ids(vocabulary, read.machine, ids, known, self.run.prompt)
 
     @property
     def allowed(self) -> bool:
@@ -156,46 +152,6 @@ class RunVerdict:
         return without_controls("\n".join(lines))
 
 
-def session_of(
-    run: ServerRun,
-    vocabulary: Vocabulary,
-    constraint: Constraint | TokenMachine | None = None,
-    *,
-    engine: str | None = None,
-    budget: Budget | None = None,
-) -> Session:
-    """The session of a run: its ids under the constraint of its request, without a model.
-
-    Args:
-        run: The run.
-        vocabulary: The tokens of the model that wrote it.
-        constraint: The constraint of the text; default that of the request.
-        engine: The engine that reads the request's schema: ``"xgrammar"``, ``"llguidance"``,
-            ``"outlines"``, or ``"none"`` for what JSON Schema says; default the server's.
-        budget: Limits for compiling it.
-
-    Raises:
-        ExplorerError: The run is of another tokenizer, or has no ids and cannot be split; or the
-            constraint is not usable.
-    """
-    _check(run, vocabulary)
-    return _session(run, _readings(run, vocabulary, constraint, engine, budget)[0], budget)
-
-
-def _check(run: ServerRun, vocabulary: Vocabulary) -> None:
-    instance("run", run, ServerRun, "a run of a server", remedy=_RUN)
-    instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
-    if run.failed:
-        raise ExplorerError(
-            f"{run.place}: {run.failed}",
-            remedy="Leave it out: it holds no answer that could be explained.",
-            evidence={"run": run.place},
-        )
-
-
-_RUN: Final = "Give a run that read_runs(path) or runs_of(data) has read, such as their first."
-
-
 def _readings(
     run: ServerRun, vocabulary: Vocabulary, constraint: Constraint | TokenMachine | None,
     engine: str | None, budget: Budget | None,
@@ -206,37 +162,34 @@ def _readings(
     """
     Meter(budget)  # A budget of a wrong type is reported as such, not as the constraint's fault.
     known = identify(run, vocabulary)
-    if constraint is not None or run.requested is None:
+    requested = run.requested
+    if constraint is not None or requested is None:
         return _follow(constraint, known, vocabulary, budget), None, None
-    requested, depth = run.requested, _depth(known, vocabulary)
     if engine is not None:
-        pattern = None if requested.pattern == TGI_BLANK else requested.pattern
-        requested = replace(requested, engine=engine_name(engine), pattern=pattern)
+        blank = None if requested.blank == TGI_BLANK else requested.blank
+        requested = replace(requested, engine=engine_name(engine), blank=blank)
     try:
-        made = requested.constraint(depth, vocabulary)
+        made = requested.constraint(vocabulary)
     except ExplorerError as error:
         if not requested.engine or "pointer" not in error.evidence:
             raise
         why = error.message.partition("\n")[2]
         note = f"{TITLES[requested.engine]} takes no such schema; it is judged by itself. {why}"
-        requested = replace(requested, engine="", pattern=None, notes=(*requested.notes, note))
-        made = requested.constraint(depth, vocabulary)
+        requested = replace(requested, engine="", notes=(*requested.notes, note))
+        made = requested.constraint(vocabulary)
     read = _follow(made, known, vocabulary, budget, requested)
-    if not requested.engine:
-        return read, None, requested
-    other = engine_vocabulary(vocabulary, requested.engine)
     if requested.is_json and read.masked in vocabulary.special:
         # xgrammar reads the name of a control token as text, so that it may stand inside a string.
+        other = engine_vocabulary(vocabulary, requested.engine)
         named = _follow(made, known, other, budget, requested)
         read = named if len(named.ids) > len(read.ids) else read
-    plain = replace(requested, engine="", compact=False, pattern=None)
-    schema = plain.constraint(depth, vocabulary)
-    if schema.source == made.source:
-        return read, None, requested
-    try:
-        return read, _follow(schema, known, vocabulary, budget, plain), requested
-    except ExplorerError:
-        return read, None, requested  # Its automaton is too large; the engine's is not.
+    plain = replace(requested, engine="", blank=None)
+    schema = plain.constraint(vocabulary)
+    of_schema = None
+    if requested.engine and schema.source != made.source:
+        with suppress(ExplorerError):  # Its automaton may be too large where the engine's is not.
+            of_schema = _follow(schema, known, vocabulary, budget, plain)
+    return read, of_schema, requested
 
 
 def _follow(
@@ -251,24 +204,6 @@ def _follow(
         raise requested.unusable(error) from error
 
 
-def _depth(run: IdentifiedRun, vocabulary: Vocabulary) -> int:
-    """The depth of free values that the run needs: that of its brackets, also in strings."""
-    depth = most = 0
-    for byte in run.data(vocabulary):
-        depth = max(depth + (byte in b"[{") - (byte in b"]}"), 0)
-        most = max(most, depth)
-    return max(_LEAST_DEPTH, min(most, MOST_FREE_DEPTH))
-
-
-def _session(run: ServerRun, read: RunReading, budget: Budget | None = None) -> Session:
-    from explorer.analysis.session import Session
-
-    ids, log_probs = (*read.ids, *read.rest), read.run.log_probs
-    known = log_probs if len(log_probs) == len(ids) else None
-    vocabulary = read.machine.vocabulary
-    return Session.from_ids(vocabulary, read.machine, ids, known, run.prompt, budget=budget)
-
-
 def verdict_of(
     run: ServerRun,
     vocabulary: Vocabulary,
@@ -280,19 +215,30 @@ def verdict_of(
     """Check a run against its constraint.
 
     Args:
-        run, vocabulary, constraint, engine, budget: As in `session_of`.
+        run: The run.
+        vocabulary: The tokens of the model that wrote it.
+        constraint: The constraint of the text; default that of the request.
+        engine: The engine that reads the request's schema: ``"xgrammar"``, ``"llguidance"``,
+            ``"outlines"``, or ``"none"`` for what JSON Schema says; default the server's.
+        budget: Limits for compiling it.
 
     Raises:
-        ExplorerError: As in `session_of`; or there is no constraint.
+        ExplorerError: The run is of another tokenizer, or has no ids and cannot be split; or the
+            constraint is not usable, or there is none.
     """
-    _check(run, vocabulary)
-    if constraint is None and run.requested is None:
-        raise ExplorerError(
-            f"{run.place}: {run.elsewhere or 'the request asks for no constraint.'}",
-            remedy="Give one: --regex, --json-schema, --grammar or --choice; or keep the request "
-            "beside the response.",
-            evidence={"run": run.place},
+    remedy = "Give a run that read_runs(path) or runs_of(data) has read, such as their first."
+    instance("run", run, ServerRun, "a run of a server", remedy=remedy)
+    instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
+    why_not, remedy = run.failed, "Leave it out: it holds no answer that could be explained."
+    if not why_not and constraint is None and run.requested is None:
+        why_not = run.elsewhere or "the request asks for no constraint."
+        remedy = (
+            "Give one: --regex, --json-schema, --grammar or --choice; or keep the request beside "
+            "the response."
         )
+    if why_not:
+        evidence = {"run": run.place}
+        raise ExplorerError(f"{run.place}: {why_not}", remedy=remedy, evidence=evidence)
     vocabulary, ends = with_ends(run, vocabulary)
     read, of_schema, requested = _readings(run, vocabulary, constraint, engine, budget)
     why, loops, is_masked = None, (), False
@@ -312,7 +258,10 @@ def verdict_of(
     ]  # fmt: skip
     if outcome == "masked":
         sentence = " ".join(filter(None, (sentence, *causes_of(run, read))))
-        notes += [*_taken_off(run, read), *_settings(run, read, budget)]
+        notes += _taken_off(run, read)
+        if read.machine.constraint is not None and read.after[:1].isspace():
+            settings = settings_that_take(read.machine.constraint, read, run.server, budget)
+            notes += [f"The token would be taken {each}." for each in settings]
     return RunVerdict(run, read, outcome, why, sentence, tuple(dict.fromkeys(notes)), loops)
 
 
@@ -326,7 +275,7 @@ def _outcome(
             both refuse the same value, the reason is the schema's.
     """
     # Before and after the JSON the schema takes white space that an engine may not.
-    space = read.after[:1] in _SPACES and read.machine.is_final(read.states[-1])
+    space = read.after[:1].isspace() and read.machine.is_final(read.states[-1])
     same = read.before and not space and _refuse_one_value(read, of_schema)
     reason = of_schema if same and of_schema is not None else read
     if read.stop is not None:
@@ -342,8 +291,8 @@ def _outcome(
     ends = read.machine.vocabulary.eos_ids
     stopped = _stopped(run, ends)
     if run.finish in ENDED and ends and not stopped:
-        why = _explained(reason, ends[0], budget)
-        why = _explained(read, ends[0], budget) if why.allowed else why
+        why = reason.why(ends[0], budget)
+        why = read.why(ends[0], budget) if why.allowed else why
         said = f"the server stopped ({run.finish!r}) {after}, where the text cannot end."
         return "ended early", said, why
     if run.finish in FAILED:
@@ -378,7 +327,7 @@ def _masked(read: RunReading, reason: RunReading, budget: Budget | None) -> tupl
     if read.byte is None:
         after = f"after {counted(len(read.ids), 'token')}, {_tail(read.data)}"
         said = f"token {len(read.ids)} (id {token}) would have been masked, {after}."
-        return said, None if reason.masked is None else _explained(reason, reason.masked, budget)
+        return said, None if reason.masked is None else reason.why(reason.masked, budget)
     before = read.before.decode(errors="ignore")
     after = f"after {_tail(read.before)}" if before else "at its start"
     letter = shown(text[len(before) : len(before) + 1])
@@ -391,25 +340,17 @@ def _masked(read: RunReading, reason: RunReading, budget: Budget | None) -> tupl
     elif of_text is not None:
         said += ": whichever tokens wrote it, one of them would have been masked"
     if of_text is None and reason.masked is not None:
-        return f"{said}.", _explained(reason, reason.masked, budget)
+        return f"{said}.", reason.why(reason.masked, budget)
     return f"{said}.", of_text
-
-
-def _explained(read: RunReading, token: int, budget: Budget | None) -> Explanation:
-    history = History(read.states, read.ids)
-    state, data = read.states[-1], read.data
-    return explain(read.machine, state, token, text=data, history=history, budget=budget)
 
 
 def _text_explained(read: RunReading, data: bytes) -> TextExplanation | None:
     """The explanation of the text, if the constraint itself stops reading at this byte."""
     if read.machine.constraint is None:
         return None
-    try:
+    with suppress(ExplorerError):  # Its machine over bytes alone may be too large.
         why = explain_text(read.machine.constraint, data)
-    except ExplorerError:
-        return None  # Its machine over bytes alone is too large.
-    return why if why.stage == "constraint" and why.byte_offset == read.byte else None
+        return why if why.stage == "constraint" and why.byte_offset == read.byte else None
 
 
 def _taken_off(run: ServerRun, read: RunReading) -> Iterator[str]:
@@ -448,7 +389,7 @@ def _of_constraint(
     requested: RequestedConstraint | None, engine: str | None,
 ) -> Iterator[str]:  # fmt: skip
     """Sentences on how the constraint was read, and on what decided besides it."""
-    vocabulary, title = read.machine.vocabulary, TITLES[requested.engine if requested else ""]
+    title = TITLES[requested.engine if requested else ""]
     if requested is not None:
         yield from requested.notes
         constraint = read.machine.constraint
@@ -458,9 +399,7 @@ def _of_constraint(
         elif title and requested.has_schema and not run.server and engine is None:
             yield sentence_on("no_server", run, title=title)
     for each in filter(None, (read, of_schema)):
-        for warning in each.machine.report.warnings:
-            if "free_depth" not in warning or _depth(each.run, vocabulary) > 7:
-                yield warning
+        yield from each.machine.report.warnings
     if read.unspelled is not None:
         yield sentence_on("unspelled", run, byte=read.unspelled)
 
@@ -496,25 +435,13 @@ def _differences(
     yield "\n".join(lines)
 
 
-def _settings(run: ServerRun, read: RunReading, budget: Budget | None) -> list[str]:
-    """A sentence for each setting of a server that would accept the first masked token."""
-    constraint, spaces = read.machine.constraint, read.after[:1] in (b" ", b"\t", b"\r", b"\n")
-    if constraint is None or parser_is_on(run) or (read.run.text is not None and not spaces):
-        return []
-    settings = settings_that_take(constraint, read, run.server, budget)
-    return [f"The token would be taken {each}." for each in settings]
-
-
 def _in_requests_words(loop: Trap, run: ServerRun, requested: RequestedConstraint | None) -> Trap:
     """A loop with the remedy in the words of the server that wrote it."""
-    what = cast("Loop", loop.evidence["what"])
-    if requested is None or not requested.is_json:
-        return loop
-    if what == "space":
+    what, remedy = cast("Loop", loop.evidence["what"]), loop.remedy
+    if requested is not None and requested.is_json and what == "space":
         told = setting(run.server, "whitespace")
         said = f"Forbid it at the server. {told}" if ": --" in told else told
-        return replace(loop, remedy=f'{said}. Here, whitespace="compact" is the same.')
-    if requested.kind == "json_object":
-        said = f"A json_object has no bounds: ask with a schema. {LOOP_REMEDIES[what]}"
-        return replace(loop, remedy=said)
-    return loop
+        remedy = f'{said}. Here, whitespace="compact" is the same.'
+    elif requested is not None and requested.kind == "json_object":
+        remedy = f"A json_object has no bounds: ask with a schema. {LOOP_REMEDIES[what]}"
+    return replace(loop, remedy=remedy)

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from explorer.files import MOST_VALUES
-from explorer.servers import format_names
-from explorer.servers.phases import REASONING_PARSERS, TOOL_PARSERS, UNREAD_PARSERS
+from explorer.servers.formats import FORMATS
 from explorer.servers.reading import MOST_BYTES, MOST_TOKENS
-from explorer.servers.settings import SERVERS
+from explorer.servers.request import TOOL_PARSERS, UNREAD_PARSERS
+from explorer.servers.run import REASONING_PARSERS
+from explorer.servers.tables import SERVERS
 from tests.servers.logs import vocabulary
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,7 +28,7 @@ def test_the_python_of_the_page_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_page_names_every_format_and_limit() -> None:
-    assert all(name in PAGE for name in format_names())
+    assert all(name in PAGE for name in FORMATS)
     assert f"{MOST_VALUES:,}" in PAGE and f"{MOST_TOKENS:,}" in PAGE
     assert f"{MOST_BYTES // 2**20} MB" in PAGE
 

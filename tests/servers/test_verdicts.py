@@ -14,7 +14,7 @@ import explorer
 from explorer import Vocabulary, cli
 from explorer.budget import Budget
 from explorer.errors import BudgetExceeded, ConstraintError, DamagedFile, ExplorerError
-from explorer.servers import read_runs, runs_of, session_of, verdict_of
+from explorer.servers import read_runs, runs_of, verdict_of
 from explorer.servers.reading import MOST_CHARACTERS
 from tests.servers.logs import FOLDER, NAMES, PATTERN, PERSON, chat, log, runs, vocabulary
 from widgets import Explorer
@@ -40,7 +40,7 @@ def ids_of(name: str) -> list[int]:
                                   "vllm_chat.json"])  # fmt: skip
 def test_a_log_becomes_a_session_with_the_servers_ids_and_numbers(name: str) -> None:
     (run,) = read_runs(FOLDER / name)
-    session = session_of(run, vocabulary(), explorer.regex("(?s:.*)"))
+    session = verdict_of(run, vocabulary(), explorer.regex("(?s:.*)")).session
     assert [token.log_prob for token in run.tokens] == [
         step.log_prob_model for step in session.trace.steps
     ]
@@ -151,7 +151,7 @@ def test_ids_of_another_tokenizer_are_refused() -> None:
         entry[1] += 7
     del wrong["response"]["output_ids"]
     with pytest.raises(explorer.errors.ExplorerError, match="another tokenizer"):
-        session_of(runs(wrong)[0], vocabulary())
+        verdict_of(runs(wrong)[0], vocabulary(), explorer.regex("(?s:.*)"))
 
 
 def test_the_command_line_names_the_token(capsys: pytest.CaptureFixture[str]) -> None:
@@ -408,7 +408,7 @@ def lm() -> Any:
 
 def test_the_explorer_opens_a_run_without_and_with_its_model(lm: Any) -> None:
     (run,) = read_runs(FOLDER / "openai_chat.json")
-    session = session_of(run, vocabulary())
+    session = verdict_of(run, vocabulary()).session
     cursor = Cursor(session)
     view = Explorer(cursor=cursor)
     assert cursor.session.text == '{"name": "Ada", "age'

@@ -300,7 +300,8 @@ def leaves_free(schema: Schema) -> bool:
         if says & {"enum", "const"} or here.get("not") == {}:
             continue
         given = here.get("type")
-        types = {given} if isinstance(given, str) else set(cast("list[str]", given or ()))
+        listed_types = cast("list[object]", given) if isinstance(given, list) else [given]
+        types = {each for each in listed_types if isinstance(each, str)}
         branch = not _BRANCHES.isdisjoint(pointer.split("/")[-2:])
         if not types and not says & IN_PLACE and not branch:
             types = {"object", "array"}
