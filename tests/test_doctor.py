@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -50,3 +51,13 @@ def test_another_program_is_named(folder: Path) -> None:
     kernel = finding(folder, str(other))
     assert kernel.level == "note" and str(other) in kernel.found
     assert sys.executable in str(kernel.remedy)
+
+
+def test_libraries_that_take_seconds_are_not_imported() -> None:
+    code = (
+        "import sys; from explorer.cli import doctor; found = doctor.findings(); "
+        "print(*{'torch', 'transformers', 'jupyterlab'} & {*sys.modules}); "
+        "print(next(one.found for one in found if one.name == 'embedded model'))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["", "tiny, 4,000 tokens"]

@@ -38,3 +38,8 @@ def add_command(
     command = commands.add_parser(name, help=summary, description=description or summary)
     command.set_defaults(run=run)
     return command
+
+
+def add_json(command: argparse.ArgumentParser) -> None:
+    """Add ``--json``."""
+    command.add_argument("--json", action="store_true", help="print one JSON object")

@@ -11,11 +11,10 @@ import numpy as np
 from explorer.arguments import counted, file_path
 from explorer.budget import Budget
 from explorer.cli.answers import print_json, report_lines, show_allowed
-from explorer.cli.command import Commands, add_command
+from explorer.cli.command import Commands, add_command, add_json
 from explorer.cli.options import (
     add_constraint,
     add_eos,
-    add_json,
     add_lazy,
     add_schema_options,
     add_vocabulary,

@@ -1,8 +1,9 @@
 """``explorer doctor``: the parts of the toolkit that work here, and remedies for the others.
 
-Each check gives a finding, with a remedy if something is wrong. Checks import libraries one at a
-time in this process, so the command takes as long as importing torch does; nothing is downloaded.
-The required versions are those in the installed package's own metadata.
+Each check gives a finding, with a remedy if something is wrong. Small libraries are imported; those
+that take seconds (torch, transformers, JupyterLab) are only looked for, so the command takes about
+one second. Nothing is downloaded. The required versions are those in the installed package's own
+metadata.
 
 Beyond imports it checks two things that fail silently in a notebook: a kernel of another Python,
 and widgets whose page side JupyterLab does not find.
@@ -14,11 +15,14 @@ import argparse
 import importlib
 import importlib.metadata
 import importlib.util
+import json
+import runpy
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Final, Literal, cast
 
@@ -27,9 +31,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from explorer.automata.interchange.libraries import REMEDIES
-from explorer.cli.answers import print_json
-from explorer.cli.command import Commands, add_command
-from explorer.cli.options import add_json
+from explorer.cli.command import Commands, add_command, add_json
 
 Level = Literal["ok", "note", "missing"]
 
@@ -48,6 +50,9 @@ _LIBRARIES: Final = (
     ("jupyterlab", "jupyterlab", "explorer lab", "lab", False),
     ("plotly", "plotly", "figures of a finished run", "lab", False),
 )
+
+_SLOW: Final = frozenset({"torch", "transformers", "jupyterlab"})
+"""Libraries that are looked for and not imported."""
 
 _PACKAGE: Final = "constraint-explorer"
 _PAGE_SIDES: Final = ("anywidget", "@jupyter-widgets/jupyterlab-manager")
@@ -91,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     parts = findings()
     if arguments.json:
-        print_json([asdict(finding) for finding in parts])
+        print(json.dumps([asdict(finding) for finding in parts], ensure_ascii=False))
     else:
         for finding in parts:
             sign = {"ok": "ok  ", "note": "note", "missing": "MISS"}[finding.level]
@@ -133,7 +138,10 @@ def _library(module: str, distribution: str, use: str, extra: str, engine: bool)
     package = _PACKAGE + (f"[{extra}]" if extra else "")
     level: Level = "missing" if engine else "note"
     try:
-        importlib.import_module(module)
+        if module not in _SLOW:
+            importlib.import_module(module)
+        elif importlib.util.find_spec(module) is None:
+            raise ModuleNotFoundError(f"No module named {module!r}")
     except ImportError as error:
         remedy = f"pip install '{package}'"
         remedy = REMEDIES.get(module, remedy)
@@ -250,16 +258,22 @@ def _fails(command: list[str]) -> str:
 
 
 def _model() -> Finding:
-    from explorer.decoding.models.load import load_model
+    from explorer.vocabulary import Vocabulary
 
-    model = load_model("tiny", device="cpu")
-    return Finding("embedded model", "ok", f"{model.name}, {len(model.vocabulary):,} tokens")
+    folder = files("explorer.decoding.models") / "tiny"
+    with as_file(folder / "tokenizer.json") as path:
+        vocabulary = Vocabulary.from_file(path)
+    if not (folder / "model.safetensors").is_file():
+        return Finding("embedded model", "missing", "no weights", f"pip install '{_PACKAGE}'")
+    return Finding("embedded model", "ok", f"tiny, {len(vocabulary):,} tokens")
 
 
 def _gpu() -> Finding:
+    built = _cuda_of_torch()
+    if built is None:
+        return Finding("GPU", "ok", "none; everything runs on the CPU")
     import torch
 
-    built = cast("Any", torch.version).cuda
     if torch.cuda.is_available():
         name = torch.cuda.get_device_name(0)
         try:
@@ -272,7 +286,7 @@ def _gpu() -> Finding:
                 "Install a torch built for this GPU, or pass device='cpu'.",
             )
         return Finding("GPU", "ok", f"{name}, CUDA {built}")
-    if built is not None and shutil.which("nvidia-smi") is not None:
+    if shutil.which("nvidia-smi") is not None:
         return Finding(
             "GPU",
             "note",
@@ -280,3 +294,11 @@ def _gpu() -> Finding:
             "If there is one, `nvidia-smi` says whether its driver works.",
         )
     return Finding("GPU", "ok", "none; everything runs on the CPU")
+
+
+def _cuda_of_torch() -> str | None:
+    """The version of CUDA for which torch was built, read without importing torch."""
+    spec = importlib.util.find_spec("torch")
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError("No module named 'torch'")
+    return cast("str | None", runpy.run_path(str(Path(spec.origin).parent / "version.py"))["cuda"])

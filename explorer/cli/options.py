@@ -322,11 +322,6 @@ def add_eos(command: argparse.ArgumentParser) -> None:
     )
 
 
-def add_json(command: argparse.ArgumentParser) -> None:
-    """Add ``--json``."""
-    command.add_argument("--json", action="store_true", help="print one JSON object")
-
-
 def ids_of_words(words: str) -> list[int]:
     """The token ids in a value of ``--prefix-ids``, such as ``1,2,3``.
 

@@ -25,11 +25,10 @@ from explorer.analysis.explaining.explanation import (
 from explorer.analysis.explaining.groups import explain_all
 from explorer.analysis.verdict.asked import ids_of_text
 from explorer.cli.answers import print_json
-from explorer.cli.command import Commands, add_command
+from explorer.cli.command import Commands, add_command, add_json
 from explorer.cli.options import (
     add_constraint,
     add_eos,
-    add_json,
     add_lazy,
     add_vocabulary,
     compiled,

@@ -9,6 +9,7 @@ import pytest
 import explorer
 from tests.browser.acting import at, press, rest
 from widgets import Explorer
+from widgets.kinds import constraint_of_kind, preset_model, preset_of
 from widgets.lessons.story import RECORD_PROMPT, record_constraint
 
 if TYPE_CHECKING:
@@ -21,13 +22,18 @@ if TYPE_CHECKING:
 
 DATES = "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 SUMS = 'start: "(" start ")" | "x" ("+" start)?'
-STEPS = {"toy": 4, "date": 7, "record": 14, "grammar": 3, "drawn": 3, "unwanted": 2}
+STEPS = {"toy": 4, "date": 7, "record": 14, "grammar": 3, "drawn": 3, "unwanted": 2, "tools": 14}
 
 
 def made(name: str) -> Explorer:
     """A run that is written to its end, or as far as is looked at."""
     if name == "toy":
         return Explorer()
+    if name == "tools":
+        call = preset_of("a call of a tool")
+        assert call is not None
+        constraint = constraint_of_kind(call.kind, call.text)
+        return Explorer(preset_model(call), constraint, call.prompt)
     lm = explorer.load_model("tiny")
     constraint, prompt = {
         "date": (explorer.regex(DATES), "The date is "),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 BOXES = """(root) => Object.fromEntries(Object.entries({
     step: ".step", text: ".lmx-strip > :last-child", list: ".lmx-row:not(.masked, .head)",
+    head: ".lmx-row.head",
     first: "[data-lane=fsa], [data-machine=character_fsa] h4",
     second: "[data-lane=fst], [data-machine=detokenizing_fst] h4",
     third: "[data-lane=pairs], [data-machine=token_dfa] .n.now", drawers: ".lmx-heads",
@@ -58,7 +59,7 @@ def boxes(root: Locator) -> Boxes:
     return root.evaluate(BOXES)
 
 
-@pytest.mark.parametrize("name", ["toy", "date", "record", "grammar"])
+@pytest.mark.parametrize("name", ["toy", "date", "record", "grammar", "tools"])
 def test_on_a_common_laptop_all_is_in_view_and_no_step_moves_it(name: str, opened: Opened) -> None:
     root = opened(name, 848, 640)
     first = boxes(root)
@@ -70,14 +71,17 @@ def test_on_a_common_laptop_all_is_in_view_and_no_step_moves_it(name: str, opene
             assert 0 <= seen[part][1] < seen[part][3] <= 640, (part, k, seen[part])
         if seen["list"]:
             assert seen["list"][3] <= 640
-        for part in ("step", "first", "second", "drawers", "parts", "numbers"):
+        for part in ("step", "first", "second", "drawers", "parts", "numbers", "head"):
+            if not seen[part]:  # After the end nothing is listed.
+                continue
             assert seen[part][1] == first[part][1], (part, k)
         # The newest token is the last that one sees of the text.
         if k + 1 >= STEPS[name]:
             assert seen["text"][2] <= seen["strip"][2] + 1
     # The text has a row of its own under the bar, Step at its left.
     assert first["bar"][1] >= first["top"][3] - 1
-    assert first["step"][2] < first["strip"][0]
+    if name != "tools":  # There the phases are beside Step.
+        assert first["step"][2] < first["strip"][0]
     # The drawers lie under both columns.
     assert first["drawers"][0] == first["parts"][0] and first["drawers"][2] == first["parts"][2]
 
@@ -133,7 +137,7 @@ def test_allowed_tokens_come_after_at_most_three_masked_ones(opened: Opened) -> 
 def test_one_headline_and_the_rest_on_demand(opened: Opened) -> None:
     root = opened("date", 848, 640)
     said = root.locator(".lmx-facts").inner_text()
-    assert re.fullmatch(r"Next token\s*[\d,]+ of 4,000 allowed,\s*keeps [\d.<]+ %", said)
+    assert re.fullmatch(r"Next token\s*[\d,]+ of 4,000 allowed\s*keeps [\d.<]+ %", said)
     figures = root.locator(".lmx-figures")
     assert not figures.get_by_text("entropy").first.is_visible()
     figures.locator("summary").click()
@@ -167,6 +171,81 @@ def test_a_telephone_shows_step_then_the_list_then_the_machines(opened: Opened) 
         order = [seen[part][1] for part in ("bar", "top", "numbers", "machines", "drawers")]
         assert order == sorted(order)
         assert root.evaluate(BEYOND) == []
+
+
+CUT = """(all) => all.filter((el) => el.scrollWidth > el.clientWidth).map((el) => el.textContent)"""
+
+
+def test_reasons_are_read_whole_beside_their_tokens(opened: Opened) -> None:
+    for name in ("record", "grammar", "unwanted"):
+        root = opened(name, 848, 640)
+        press(root, STEP)
+        at(root, 1)
+        assert root.locator(".lmx-row.masked .why").count() > 2
+        assert root.locator(".lmx-row .why").evaluate_all(CUT) == []
+
+
+def test_on_a_telephone_the_machines_follow_the_list_without_a_gap(opened: Opened) -> None:
+    root = opened("toy", 400, 900)
+    last = root.locator(".lmx-meanings").bounding_box()
+    first = root.locator(".lmx-part-machines").bounding_box()
+    assert last and first
+    assert 0 < first["y"] - last["y"] - last["height"] < 30
+    # What the bar holds is two lines, whatever it is called.
+    top = root.locator(".lmx-top").bounding_box()
+    assert top and top["height"] < 80
+
+
+def test_each_phase_is_named_once_beside_step(opened: Opened) -> None:
+    root = opened("tools", 848, 640)
+    for k in range(1, 7):
+        press(root, STEP)
+        at(root, k)
+    names = root.locator(".lmx-phases li > span").all_inner_texts()
+    assert len(names) == len(set(names)) > 1
+    assert root.locator(".lmx-strip .lmx-band").all_inner_texts() == ["▾"] * 2
+    step = root.get_by_role("button", name=STEP, exact=True).bounding_box()
+    pills = root.locator(".lmx-phases").bounding_box()
+    assert step and pills
+    assert step["y"] <= pills["y"] < step["y"] + step["height"]
+
+
+BOXED = """(svg) => [...svg.querySelectorAll("text")].map((text) => {
+    const said = [...text.childNodes].map((one) => (one.tagName === "title" ? "" : one.textContent)).join("");
+    const at = said.indexOf(" : ");
+    const token = said.slice(0, at);
+    if (at < 0 || token === "ε") return null;
+    const box = text.nextElementSibling?.matches(".box") && text.nextElementSibling.getBoundingClientRect();
+    const around = text.getBoundingClientRect();
+    const end = around.left + (around.width * said.lastIndexOf(" : ")) / [...said].length;
+    return [said, box ? Math.max(Math.abs(box.left - around.left), Math.abs(box.right - end)) : 99];
+}).filter(Boolean)"""  # noqa: E501 - One thought a line.
+UNDER = """(svg) => [...svg.querySelectorAll("text")].filter((text) => {
+    const own = text.closest(".n");
+    if (own || !text.textContent.includes(" : ")) return false;
+    const words = text.getBoundingClientRect();
+    return [...svg.querySelectorAll(".n :is(circle, rect)")].some((ring) => {
+        const box = ring.getBoundingClientRect();
+        const [x, y, r] = [(box.left + box.right) / 2, (box.top + box.bottom) / 2, box.height / 2 - 1];
+        const reach = (box.width - box.height) / 2;
+        const away = Math.max(words.left - x - reach, x - reach - words.right, 0);
+        return away < r && Math.max(words.top + 3 - y, y - words.bottom + 3, 0) ** 2 + away ** 2 < r * r;
+    });
+}).map((text) => text.textContent)"""  # noqa: E501 - One thought a line.
+
+
+@pytest.mark.parametrize("name", ["toy", "record", "tools"])
+def test_tokens_in_labels_have_boxes_and_no_ring_covers_a_label(name: str, opened: Opened) -> None:
+    root = opened(name, 1280, 720)
+    for k in range(1, 5 if name != "toy" else 2):
+        press(root, STEP)
+        at(root, k)
+        drawn = root.locator(".lmx-along svg, [data-machine=detokenizing_fst] svg")
+        seen = drawn.locator("visible=true").first
+        found = seen.evaluate(BOXED)
+        assert len(found) > 1 and all(off < 4 for _, off in found), found
+        if name != "toy":
+            assert seen.evaluate(UNDER) == [], k
 
 
 REAL = """import explorer

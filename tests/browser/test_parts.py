@@ -123,6 +123,7 @@ def test_compare_steps_both_sides_as_the_engine_does(notebook: Notebook, lab: La
     assert notebook.run_all()
     root = part(notebook, 0, ".lmx-cell")
     sides = [root.locator(f'.lmx-column[data-side="{name}"]') for name in ("left", "right")]
+    lines = [root.locator(f'.lmx-line[data-side="{name}"]') for name in ("left", "right")]
     sessions = [
         Session(ToyModel(), regex(pattern), sampler=Sampler(temperature=0.0))
         for pattern in ("(foo)+d", "foo(foo)?")
@@ -130,8 +131,8 @@ def test_compare_steps_both_sides_as_the_engine_does(notebook: Notebook, lab: La
 
     def agree() -> None:
         at(root, max(session.index for session in sessions))
-        for side, session in zip(sides, sessions, strict=True):
-            tokens = side.locator(".lmx-strip .lmx-tok:not(.ahead)").all()
+        for side, line, session in zip(sides, lines, sessions, strict=True):
+            tokens = line.locator(".lmx-tok:not(.ahead)").all()
             shown = [int(token.get_attribute("data-token") or -1) for token in tokens]
             assert tuple(shown) == session.ids
             if session.finished:
@@ -154,9 +155,18 @@ def test_compare_steps_both_sides_as_the_engine_does(notebook: Notebook, lab: La
         for i, (one, two) in enumerate(zip(*[s.ids for s in sessions], strict=False))
         if one != two
     )
-    for side in sides:
-        mark = side.locator(".lmx-strip .parted")
+    for line in lines:
+        mark = line.locator(".parted")
         assert mark.get_attribute("data-k") == str(parted + 1)
+        # Its sign is explained in view.
+        assert "first token in which the two lines differ" in line.inner_text()
+    # The sides have the names of their constraints, and the tokens that they share are aligned.
+    assert [line.locator("code").first.inner_text() for line in lines] == ["(foo)+d", "foo(foo)?"]
+    assert [side.locator("h4").first.inner_text() for side in sides] == ["(foo)+d", "foo(foo)?"]
+    for k in range(1, parted + 2):
+        boxes = [line.locator(f'[data-k="{k}"]').bounding_box() for line in lines]
+        assert boxes[0] and boxes[1]
+        assert abs(boxes[0]["x"] - boxes[1]["x"]) < 1 and boxes[0]["y"] < boxes[1]["y"]
 
     # A token that is taken on one side is taken there; the other side goes its own way.
     root.focus()
@@ -174,8 +184,8 @@ def test_compare_steps_both_sides_as_the_engine_does(notebook: Notebook, lab: La
     root.get_by_label("take it on both sides").check()
     sides[0].locator(f'.lmx-row[data-token="{FOO}"] .take').first.click()
     at(root, 1)
-    for side in sides:
-        taken = side.locator(".lmx-strip .last")
+    for line in lines:
+        taken = line.locator(".lmx-strip .last")
         assert taken.get_attribute("data-token") == str(FOO)
     press(root, END)
     root.locator(".where", has_text="finished").wait_for()

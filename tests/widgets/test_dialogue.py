@@ -28,6 +28,7 @@ from widgets.dialogue.later import Later
 from widgets.dialogue.messages import AtPlace, message_fields, read_message
 from widgets.figures.packets import machine_packet
 from widgets.figures.panels.reasons import NAMES
+from widgets.figures.panels.tokens import listed_packet
 from widgets.kinds import register_kind
 from widgets.shown_place import PageData
 from widgets.toy import ToyModel, toy_constraint
@@ -518,6 +519,14 @@ def test_probabilities_are_blank_and_masks_are_not() -> None:
     # The masked one that is read furthest is the nearest.
     assert listed["rows"][3]["id"] == FOR
     page.made.close()
+
+
+def test_of_masked_tokens_that_are_as_near_those_that_can_be_read_come_first() -> None:
+    pieces = [b"\x00", b"\x7f", b"\xc3", b"1", b"\n", b"zz", b"a", b"b", b"c", b"d", b"e"]
+    vocabulary = explorer.Vocabulary.from_bytes(pieces, eos_ids=[len(pieces)])
+    session = explorer.Session.from_ids(vocabulary, explorer.regex("[0-9]"), [])
+    rows = listed_packet(session, session.trace, 0, session.machine)["rows"]
+    assert [row["id"] for row in cast("list[dict[str, Any]]", rows)] == [3, 5, 6, 7, 8, 9, 10]
 
 
 def test_one_steps_along_the_recorded_ids_and_no_further() -> None:

@@ -4,7 +4,7 @@
 // The kernel sends the columns with each position (`figures/panels/along.py`), so this is drawn with the numbers.
 
 const NARROWEST = 58; // The least width of a column.
-const LETTER = 6.7; // The width of a letter of a label.
+const LETTER = 7.3; // The width of a letter of a label.
 const RING = 13;
 const FIRST = 46; // The place of the first column.
 const ROWS = { fsa: 3, fst: 5, pairs: 3 }; // The rows of each machine, whether they are needed or not: so that a step moves nothing.
@@ -117,7 +117,7 @@ function alongText(ui) {
   const svg = s("svg", { role: "img" }, s("defs", {}, ["g", "past", "ko"].map(arrow)), back, sofar.el, coming.el, looked.el);
   let on = sofar; // What is drawn now.
   // Each is drawn around its own place, so that it can be moved as it is.
-  const word = (x, y, text, kind = "", about = null) => on.words.take(`${kind}|${text}|${about}`, x, y, () => s("text" + kind, {}, text, about ? s("title", {}, about) : null));
+  const word = (x, y, text, kind = "", about = null) => on.words.take(`${kind}|${text}|${about}`, x, y, () => s("g", {}, labelled(kind, 0, 0, text, about ? s("title", {}, about) : null)));
   const line = (x, y, d, kind, about) => on.lines.take(`${kind}|${d}|${about}`, x, y, () => s("g.a" + (kind === "g" ? "" : "." + kind), {}, s("title", {}, about || ""), s("path.line", { d, "marker-end": `url(#${id}-${kind})` })));
   const straight = (from, to, y, kind, about, room = RING) => line(from, y, `M${room},0 L${to - from - room - 1},0`, kind, about);
   const ring = (x, y, label, kind, about) => on.rings.take(`o|${label}|${kind}|${about}`, x, y, () => s("g.n" + kind, { "data-label": label }, s("title", {}, about), s("circle", { r: RING }), s("text", { y: 4 }, label)));
@@ -129,7 +129,7 @@ function alongText(ui) {
   const pill = (state, prefix) => (state === "end" ? "end" : `${state},${prefix}`);
   /** An arc of the token DFA over so many columns. */
   const leap = (from, to, far, y, kind, text, about) => {
-    const up = far ? 15 + 5 * Math.min(far, 5) : 0;
+    const up = far ? 12 + 4 * Math.min(far, 4) : 0;
     const lit = kind === "past" ? ".lit" : kind === "ko" ? ".ko" : "";
     const reach = to - from - 16;
     word((from + to) / 2, far < 2 ? y - 9 : y - RING - up * 0.75 - 3, text, lit, about);
@@ -273,17 +273,22 @@ function alongText(ui) {
       const y = middle.fst + r * APART.fst;
       const kind = row.allowed ? "past" : "no";
       const own = [s("g"), s("g"), s("g")];
+      let left = RING; // From the middle of a ring to its edge.
       const group = s("g.ahead" + (row.allowed ? "" : ".masked"), { "data-token": row.id }, s("title", {}, row.allowed ? "why is it allowed?" : "why is it masked?"));
       group.append(s("rect.hit", { x: xs[last] + 16, y: y - APART.fst / 2, width: Math.max(10, right - xs[last] - 16), height: APART.fst, rx: 4 }), ...own);
       for (let i = 0; i < row.length; i++) {
         const [x, z] = [xs[last + i], xs[last + i + 1]];
         const fails = !row.allowed && i === row.length - 1;
-        const d = i === 0 && r > 0 ? `M${x + 8},${middle.fst + 10} C${x + 12},${y} ${x + 14},${y} ${Math.min(x + 30, z - 16)},${y} L${z - (fails ? 8 : 11)},${y}` : `M${x + (i ? 9 : RING)},${y} L${z - (fails ? 8 : i === row.length - 1 ? RING + 1 : 10)},${y}`;
-        const label = writesOf(row, i);
+        const state = i < row.length - 1 ? row.fst[i] || "" : row.long ? "…" : "r";
+        const half = Math.max(10, [...state].length * LETTER * 0.5 + 3);
+        const end = z - (fails ? 8 : half + 1);
+        const bent = i === 0 && r > 0;
+        const d = bent ? `M${x + 8},${middle.fst + 10} C${x + 12},${y} ${x + 14},${y} ${Math.min(x + 30, z - 16)},${y} L${end},${y}` : `M${x + left},${y} L${end},${y}`;
         own[0].append(s("g.a" + (fails ? ".no" : row.allowed ? ".past" : ""), {}, s("path.line", { d, "marker-end": `url(#${id}-${fails ? "ko" : row.allowed ? "past" : "g"})` })));
-        own[1].append(s("text" + (fails ? ".ko" : ""), { x: (x + (i === 0 && r > 0 ? 24 : 3) + z - 13) / 2, y: y - (r > 0 ? 7 : 5) }, short(label, 16)));
+        own[1].append(...labelled(fails ? ".ko" : "", (x + (bent ? 28 : left) + end) / 2, y - (r > 0 ? 7 : 5), short(writesOf(row, i), 16)));
         if (fails) own[1].append(s("text.cross", { x: z, y: y + 4 }, "✗"));
-        else own[2].append(s("g.n", {}, s("circle", { cx: z, cy: y, r: 10 }), s("text.small", { x: z, y: y + 3.5 }, i === row.length - 1 ? (row.long ? "…" : "r") : short(row.fst[i] || "", 3))));
+        else own[2].append(s("g.n", {}, s("rect", { x: z - half, y: y - 10, width: 2 * half, height: 20, rx: 10 }), s("text.small", { x: z, y: y + 3.5 }, state)));
+        left = half;
       }
       own[1].append(s("text.said" + (row.allowed ? "" : ".ko"), { x: xs[last + row.length] + 17, y: y + 4 }, said[r]));
       group.addEventListener("click", () => ui.select(row.id));

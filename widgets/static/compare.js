@@ -90,18 +90,21 @@ export function renderCompare({ model, el }) {
   const tick = h("input", { type: "checkbox", onchange: () => (together = tick.checked) });
   const around = frame(model, root, both, ...sides.map(({ ui }) => ui));
   const stepper = h("div.lmx-part-stepper");
+  // Both texts above one another: the tokens that they share stand below each other.
+  const lines = sides.map(({ name }) => h("div.lmx-line", { "data-side": name, role: "group", "aria-label": `the text on the ${name}` }, h("code")));
   const columns = sides.map(({ name }) => h("section.lmx-column", { "data-side": name, "aria-label": name }));
   root.append(
     h("div.lmx-top", {}, h("b", {}, "Compare"), about, h("div.sp"), agreement, around.size, around.keys),
     around.listed, around.note, around.tasks, around.failure,
     h("div.lmx-bar", {}, stepper, h("div.sp"), h("label.ck", { title: "a token that is taken on one side is also taken on the other, where it is allowed" }, tick, " take it on both sides")),
-    h("div.lmx-columns", {}, columns), around.live);
+    h("div.lmx-lines", {}, lines), h("div.lmx-columns", {}, columns), around.live);
   const undo = [renderStepper({ model: bothOf(model, sides), el: stepper, ui: both })];
   sides.forEach((side, i) => {
     const { ui } = side;
-    side.said = h("p.said");
-    const parts = ["editor", "strip", "distribution", "mask", "machines", "stack"].map((part) => h("div.lmx-part-" + part));
-    const [editor, , , , machines] = parts;
+    side.said = h("h4.said");
+    const parts = ["editor", "distribution", "mask", "machines", "stack"].map((part) => h("div.lmx-part-" + part));
+    const [editor, , , machines] = parts;
+    const strip = lines[i].appendChild(h("div.lmx-part-strip"));
     editor.hidden = machines.hidden = true;
     /** A button that shows a part, which is made when it is first wanted. */
     const opens = (part, label, title, render) => {
@@ -118,16 +121,17 @@ export function renderCompare({ model, el }) {
     const names = model.get("schemes") || [];
     side.scheme = h("select", { "aria-label": `scheme on the ${side.name}`, hidden: !names.length, onchange: () => ui.ask("scheme", { scheme: side.scheme.value }, { doing: "another scheme" }) },
       h("option", { value: "", disabled: true }, "scheme"), names.map((name) => h("option", { value: name }, name)));
-    columns[i].append(h("header", {}, h("h4", {}, side.name), side.scheme, (side.chip = h("span.chip")), h("div.sp"),
+    columns[i].append(h("header", {}, side.said, side.scheme, (side.chip = h("span.chip")), h("div.sp"),
       opens(editor, "edit", "another constraint on this side", renderEditor), opens(machines, "machines", "the machines of this side", renderMachines)),
-    side.said, ...parts);
-    [renderStrip, renderDistribution, renderMask].forEach((render, j) => undo.push(render({ model: side.model, el: parts[j + 1], ui, alone: true })));
-    undo.push(renderStack({ model: side.model, el: parts[5], ui }));
+    ...parts);
+    [renderStrip, renderDistribution, renderMask].forEach((render, j) => undo.push(render({ model: side.model, el: [strip, parts[1], parts[2]][j], ui, alone: true })));
+    undo.push(renderStack({ model: side.model, el: parts[4], ui }));
     const update = () => {
       const e = side.model.get("editor") || {};
       side.scheme.value = side.model.get("scheme") || "";
       side.scheme.disabled = ui.gone;
       put(side.said, e.pattern ? underlinedPattern(e.pattern, (ui.position && ui.position.spans) || []) : h("span.dim", {}, "no constraint"));
+      say(lines[i].firstChild, (names.length && side.model.get("scheme")) || short((e.pattern || "no constraint").replace(/\s+/g, " "), 24));
       put(side.chip, [e.pattern ? e.report : "", samplerWords(side.model.get("sampler") || {})].filter(Boolean).join(" · "));
     };
     undo.push(ui.on("change", update));

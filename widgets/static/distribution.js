@@ -6,6 +6,7 @@
 // numbers: allowed tokens, and then the masked ones that fail latest.
 
 const MOST_BEFORE = 3;
+const MOST_HIGH = 12; // The rows for which there is room on a telephone, whether there are so many or not: a step moves nothing.
 
 export function renderDistribution({ model, el, ui = pageState(model) }) {
   island(el, "Distribution");
@@ -154,7 +155,7 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
   const draw = (p, only) => {
     const size = p.width || (ui.vocabulary && ui.vocabulary.size);
     const known = (value) => value !== null && value !== undefined;
-    put(facts, h("b", {}, "Next token"), h("span.allowed", { title: meaning("allowed") }, h("b", {}, p.finished ? "0" : count(p.allowed)), p.finished ? " allowed: the text has ended" : size ? ` of ${count(size)} allowed` : " allowed", known(p.z) && !p.finished ? "," : ""),
+    put(facts, h("b", {}, "Next token"), h("span.allowed", { title: meaning("allowed") }, h("b", {}, p.finished ? "0" : count(p.allowed)), p.finished ? " allowed: the text has ended" : size ? ` of ${count(size)} allowed` : " allowed"),
       known(p.z) && !p.finished ? h("span" + (p.z < 0.01 ? ".z.tiny" : ".z"), { title: meaning("mass") }, "keeps ", h("b", {}, percent(p.z) + " %")) : null,
       p.over_budget ? h("span", {}, count(p.over_budget) + " over the token budget") : null);
     more.hidden = !known(p.kl);
@@ -170,6 +171,7 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
       } }, "✕"));
     }
     const listing = !p.finished && allowed && allowed.key === modelless() ? allowed : null;
+    el.style.setProperty("--lmx-most", Math.min(size || MOST_HIGH, MOST_HIGH));
     ui.listed = listing ? listing.rows : p.top || [];
     const top = only ? only.rows : inOrder(ui.listed);
     el.classList.toggle("plain", !!listing);

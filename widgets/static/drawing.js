@@ -19,6 +19,29 @@ function extent({ height, nodes, edges }, from = -Infinity, to = Infinity) {
 
 let serial = 0;
 
+const CELL = 0.602; // The width of a sign of a label, as a share of its size.
+const cells = (text) => [...text].length + (text.match(WIDE) || []).length;
+
+/** The boxes of the tokens in a label of the FST, around its middle: of "{ : {" the first sign is a token, the last a character. */
+function tokenBoxes(label, size = LABEL) {
+  const wide = (text) => cells(text) * size * CELL;
+  let [x, path] = [-wide(label) / 2, ""];
+  for (const word of label.split(/( {2,})/)) {
+    const at = word.startsWith("ε : ") ? 0 : Math.max(0, word.indexOf(" : "));
+    const w = wide(word.slice(0, at)) + 4;
+    if (at) path += `M${x - 2},${-size * 0.9} h${w} v${size * 1.28} h${-w} z `;
+    x += wide(word);
+  }
+  return path;
+}
+
+/** A label with the boxes of its tokens. */
+function labelled(kind, x, y, label, ...more) {
+  const box = tokenBoxes(label);
+  const text = s("text" + kind, { x, y }, label, more);
+  return box ? [text, s("path.box", { d: box, transform: `translate(${x},${y})` })] : [text];
+}
+
 /** Draw one machine. Returns its svg and the maps that `lit` and `update` need. Of a wide one the height is that of the part
  * that is in view first, `first` wide; it grows with what comes into view. */
 function drawMachine(figure, layout, form, first = Infinity) {
@@ -41,14 +64,15 @@ function drawMachine(figure, layout, form, first = Infinity) {
     const text = s("text" + (place.tucked ? ".tucked" : ""), { x: place.x, y: place.y, "data-arc": edge.id }, edge.label.split(/( {2,})/).map((word) => (word.trim() ? s("tspan", {}, word) : word)));
     text.append(s("title", {}, edge.title || edge.label));
     lines.append(g);
-    labels.append(text);
+    const box = figure.name === "detokenizing_fst" ? s("path.box", { transform: `translate(${place.x},${place.y})` }) : null;
+    labels.append(text, box || "");
     // A token that is masked here is vermilion; the arc where all its tokens fail is dashed.
     g.classList.toggle("no", !!edge.refused);
     const masked = new Set(edge.masked || []);
     if (masked.size) {
       text.querySelectorAll("tspan").forEach((word, i) => word.classList.toggle("no", masked.has(edge.tokens[i])));
     }
-    arcs.set(edge.id, { ...edge, g, text, line, place, words: [...text.querySelectorAll("tspan")], other: null, said: edge.label, state: "" });
+    arcs.set(edge.id, { ...edge, g, text, line, place, box, words: [...text.querySelectorAll("tspan")], other: null, said: edge.label, state: "" });
     between.set(edge.source + ">" + edge.target, edge);
   }
   graph.frame = (top, bottom) => {
@@ -101,7 +125,7 @@ function sayArc(arc, text) {
 function makeRoom(graph) {
   const size = graph.size || LABEL;
   const boxOf = ({ place }, text) => {
-    const half = ([...text].length + (text.match(WIDE) || []).length) * size * 0.305;
+    const half = (cells(text) * size * CELL) / 2;
     return [place.x - half, place.y - size * 0.8, place.x + half, place.y + size * 0.2];
   };
   const over = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
@@ -122,6 +146,7 @@ function makeRoom(graph) {
     }
     arc.text.classList.toggle("covered", text === undefined);
   }
+  for (const arc of arcs) if (arc.box) mark(arc.box, "d", tokenBoxes(arc.said, size));
   for (const arc of arcs) if (!isLit(arc)) arc.text.classList.toggle("covered", standing.some((box) => over(box, boxOf(arc, arc.label))));
 }
 

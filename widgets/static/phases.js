@@ -1,5 +1,5 @@
-// The phases of a run: a small machine of their names with the present one lit, and a band over the
-// tokens of each. A press on a band folds its tokens, which helps with a long block of reasoning.
+// The phases of a run: a small machine of their names with the present one lit, and a sign of its hue before the
+// tokens of each, which folds them: that helps with a long block of reasoning.
 
 /** `row` holds the tokens; the machine and the bands stand before it. */
 function phaseBands(ui, row) {
@@ -17,7 +17,7 @@ function phaseBands(ui, row) {
     const beside = number > 0 && phases.machine.some((one) => one.next.includes(number) && one.next.includes(number - 1));
     const sign = number === 0 ? "" : beside ? "or" : first ? "" : "→";
     return h("li" + (alive.includes(number) ? ".now" : ""), { "data-hue": hue(number), "data-sign": sign, title: said, "aria-current": alive.includes(number) ? "step" : null },
-      name, role ? h("sup", {}, role) : null, next.includes(number) || next.some((k) => k >= 0 && k < number) ? h("sup", { title: "may come again" }, "↻") : null);
+      h("span", {}, name), role ? h("sup", {}, role) : null, next.includes(number) || next.some((k) => k >= 0 && k < number) ? h("sup", { title: "may come again" }, "↻") : null);
   };
   /** The nodes of the line, with a band before the tokens of each phase. */
   const banded = (phases, nodes, k, change) => {
@@ -32,9 +32,9 @@ function phaseBands(ui, row) {
         const now = k > from && k <= to;
         out.push(h("button.lmx-band" + (now ? ".now" : ""), {
           role: "listitem", "data-hue": hue(number), "aria-expanded": !shut, "data-phase": name,
-          title: `phase ${name}, ${count(to - from)} tokens${role ? `, fed by ${role}` : ""}: ${shut ? "show" : "fold"} its tokens`,
+          title: `phase ${name}, ${count(to - from)} tokens${role ? `, fed by ${role}` : ""}: ${shut ? "show" : "fold"} its tokens`, "aria-label": `phase ${name}`,
           onclick: () => { shut ? folded.delete(key) : folded.add(key); drawn = ""; change(); },
-        }, (shut ? "▸ " : "") + name, shut ? h("span.dim", {}, ` ${count(to - from)}`) : null));
+        }, shut ? ["▸ " + name, h("span.dim", {}, ` ${count(to - from)}`)] : "▾"));
       }
       out.push(...(shut ? inside.filter((_, i) => from + i === k - 1) : inside));
     }

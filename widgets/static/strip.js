@@ -10,7 +10,8 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
   const forks = h("div.lmx-forks");
   const traps = trapMarks(ui);
   const phases = () => (phases.made ??= phaseBands(ui, row));
-  el.append(row, forks);
+  const signs = h("p.dim.lmx-signs"); // The signs that are in the line, where there is room for them.
+  el.append(row, forks, ui.foot ? "" : signs);
   const inner = sizeOf(row, ui.changed);
   row.addEventListener("scroll", () => row.classList.toggle("more-left", row.scrollLeft > 2));
   (el.closest(".lmx-bar") || el).append(traps.panel);
@@ -59,7 +60,7 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
       onmouseenter: () => ui.position && i === ui.position.k && ui.point(token.id),
       onmouseleave: () => ui.point(null),
     }, token.eos ? h("span.special", {}, ui.text(token.id) || "EOS") : readable(token.text), notes.map((n) => h("sup", {}, MARKS[n][0])));
-    return { el, token, parted, said: token.eos ? ui.text(token.id) : "", place: "" };
+    return { el, token, parted, notes, said: token.eos ? ui.text(token.id) : "", place: "" };
   };
   const same = (one, token, i) =>
     (one.token === token || JSON.stringify(one.token) === JSON.stringify(token)) &&
@@ -168,6 +169,7 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
       traps.mark(row);
     }
     follow(k);
+    say(signs, [...new Set(boxes.flatMap(({ notes }) => notes))].map((note) => MARKS[note].join(" ")).join("; "));
     const lines = strip.forks || [];
     const shown = lines.length ? [lines, strip.tokens] : [];
     if (beside && beside.length === shown.length && beside.every((one, i) => one === shown[i])) return;

@@ -274,3 +274,15 @@ def half_characters(data: bytes) -> str:
 def single(code: int) -> CharSet:
     """The set of one code point."""
     return intern_ranges(((code, code),))
+
+
+def show_share(share: float) -> str:
+    """A probability as a percentage; a positive one is never 0%, and one below 1 never 100%.
+
+    Example:
+        >>> show_share(0.9996), show_share(0.42), show_share(0.0001), show_share(1)
+        ('99.96%', '42%', '0.01%', '100%')
+    """
+    if 0.995 <= share < 1:
+        return f"{min(100 * share, 99.99):.2f}%"
+    return f"{100 * share:.0f}%" if share >= 0.01 or share == 0 else f"{100 * share:.2g}%"

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.alphabet import character_start, remaining_bytes, show_bytes
-from explorer.analysis.characters.display import show_characters
+from explorer.analysis.characters.display import show_characters, show_share
 from explorer.analysis.characters.kinds import KINDS, kinds_of
 from explorer.analysis.verdict.asked import as_bytes, checked_machine
 from explorer.analysis.verdict.background import Background, background_of
@@ -96,7 +96,7 @@ class ReasonGroup:
         ids = f"{self.count:,} {'id' if self.count == 1 else 'ids'}"
         if self.mass is None:
             return f"{ids}: {self.reason}"
-        return f"{_share(self.mass)} of the model's probability ({ids}): {self.reason}"
+        return f"{show_share(self.mass)} of the model's probability ({ids}): {self.reason}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +121,7 @@ class MaskReasons:
     def __str__(self) -> str:
         head = f"{self.num_allowed:,} of {len(self.stage):,} ids are allowed"
         if self.z is not None:
-            head += f", with {_share(self.z)} of the model's probability"
+            head += f", with {show_share(self.z)} of the model's probability"
         return "\n".join([head, *map(str, self.groups)])
 
     def to_dict(self) -> dict[str, object]:
@@ -373,10 +373,3 @@ def _group(
     stage, expected, offered = label if label is not None else (None, "", "")
     because = sentinel if stage == "constraint" else ""
     return ReasonGroup(stage, expected, offered, len(ids), mass, tuple(first.tolist()), because)
-
-
-def _share(mass: float) -> str:
-    """A probability as a percentage; a positive one never rounds to 0%."""
-    if mass >= 0.995 and mass < 1:
-        return f"{100 * mass:.2f}%"
-    return f"{100 * mass:.0f}%" if mass >= 0.01 or mass == 0 else f"{100 * mass:.2g}%"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.analysis.characters.display import show_text
+from explorer.analysis.characters.display import show_share, show_text
 from explorer.analysis.traps.loops import run_loops
 from explorer.analysis.traps.trap import Trap
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, whole_table
@@ -278,7 +278,7 @@ def _greedy_trap(
         "greedy_trap",
         f"{show_text(data or b'')} {was} likely for the sake of a continuation that is "
         f"masked: after it the model wants {show_text(text)}, and the allowed tokens "
-        f"have {100 * z:.2g}% of its probability.",
+        f"have {show_share(z)} of its probability.",
         "Compare whole alternatives by their total probability, or choose words for them that "
         "the model does not begin for another reason.",
         state=state,

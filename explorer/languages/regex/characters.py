@@ -476,18 +476,34 @@ def read_set(text: str, start: int, flags: int) -> tuple[CharSet, int]:
                 r"Write \- for the character.",
             )
         if high[0] < low[0]:
-            raise fault(
-                text,
-                "this range ends before it begins",
-                low_start,
-                pos,
-                r"Swap its ends, or write \- for the character.",
-            )
+            raise _reversed(text, start, low_start, pos)
         items.append((low[0], high[0]))
     chars = character_class(tuple(dict.fromkeys(items)), negated, flags)
     if len(_known) < _MOST_KNOWN:
         _known[text[start : pos + 1], flags & CLASS_FLAGS] = chars
     return chars, pos + 1
+
+
+def _reversed(text: str, start: int, begin: int, end: int) -> RegexError:
+    """The error about a range from a later to an earlier character, or an unclosed set."""
+    counted = BRACES.search(text, start, begin + 1)
+    if counted is not None:
+        return fault(
+            text,
+            "this set is not closed",
+            start,
+            counted.start(),
+            f"Write ] before {counted[0]}, or \\- for the character - in a set.",
+        )
+    if "]" not in text[end:]:
+        return _unclosed(text, start)
+    return fault(
+        text,
+        "this range ends before it begins",
+        begin,
+        end,
+        r"Swap its ends, or write \- for the character.",
+    )
 
 
 def _item(text: str, pos: int) -> tuple[ClassItem, int]:

@@ -23,6 +23,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import filterfalse, islice
 from typing import Final, cast
 
 import numpy as np
@@ -201,14 +202,25 @@ def listed_packet(session: Session, trace: Trace, k: int, machine: TokenMachine)
     ids: list[int] = np.flatnonzero(allowed).tolist()
     rows = token_rows(session, trace, k, machine, ids)
     state = trace.positions[k].state
+
+    def prints(token: int) -> bool:
+        data = machine.vocabulary.tokens[token]
+        return data is not None and data.decode(errors="surrogateescape").isprintable()
+
     if machine.byte_machine is not None and state >= 0:
         trie = trie_of(machine.vocabulary, machine.byte_machine)
         fails, _, _ = fail_words(trie, machine.byte_machine, machine.byte_state(state))
         # A token that is read and masked all the same cannot end there: nothing is nearer.
         score = np.where(fails == READ, trie.max_depth, fails)
         score[allowed[trie.first_id]] = -1
-        late = np.argsort(-score, kind="stable")[:MOST_NEAR]
-        near = [int(trie.first_id[word]) for word in late.tolist() if score[word] >= 0]
+        near: list[int] = []
+        for depth in range(int(score.max(initial=-1)), -1, -1):
+            ids_here: list[int] = np.sort(trie.first_id[score == depth]).tolist()
+            # What can be read comes before control characters; low ids are common tokens.
+            near += islice(filter(prints, ids_here), MOST_NEAR - len(near))
+            near += islice(filterfalse(prints, ids_here), MOST_NEAR - len(near))
+            if len(near) == MOST_NEAR:
+                break
         known = {row["id"]: row for row in token_rows(session, trace, k, machine, near)}
         rows += [known[token] for token in near]
     return {"rows": rows, "count": len(ids)}
