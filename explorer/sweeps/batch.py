@@ -3,8 +3,8 @@
 The loop is that of `explorer.decoding.batches.generate`, with the same masks, sampler and random
 numbers, so the texts are those of `generate` and of a `Session` with the row's seed, provided that
 the model computes the same logits for a batch. The measurements use logits that are computed
-anyway and stay on the device until the end: the feasible mass Z, whether the model's first choice
-was masked, and the probability of the end of text.
+anyway and stay on the device until the end: the feasible mass Z, and whether the model's first
+choice was masked.
 
 Cost beyond `generate`: one more mask, and two passes over the logits in float64.
 """
@@ -21,13 +21,10 @@ import torch
 from torch import Tensor
 
 from explorer.decoding.batches.constrained_batch import ConstrainedBatch
-from explorer.decoding.batches.recorder import Recorder
 from explorer.decoding.models.model import LanguageModel, call_model
 from explorer.decoding.models.row_by_row import open_batch
 from explorer.decoding.sampling.sampler import Drawing, Sampler
 from explorer.decoding.stepping.rule import Rule
-from explorer.decoding.trace.trace import Trace
-from explorer.tokens.masks.error_word import ints
 from explorer.tokens.words import FREE
 
 
@@ -42,8 +39,6 @@ class MeasuredText:
         log_probs_model: The log-probability of each token by the model alone.
         log_probs_constrained: The log-probability of each token under mask and sampler; a greedy
             sampler counts as the mask alone.
-        end_log_probs: The log-probability of the likeliest end of text under mask and sampler.
-        trace: The trace of the run, if one was asked for.
     """
 
     tokens: tuple[int, ...]
@@ -52,11 +47,8 @@ class MeasuredText:
     log_probs_model: tuple[float, ...]
     log_probs_constrained: tuple[float, ...]
     log_masses: tuple[float, ...]
-    first_choices: tuple[int, ...]
     intervened: tuple[bool, ...]
-    end_log_probs: tuple[float, ...]
     seconds: float
-    trace: Trace | None
 
 
 def measured_batch(
@@ -68,7 +60,6 @@ def measured_batch(
     seed: int,
     max_tokens: int,
     masking_budget: bool | None,
-    traces: bool,
 ) -> list[MeasuredText]:
     """Generate and measure a text for each prompt.
 
@@ -87,13 +78,10 @@ def measured_batch(
     batch = ConstrainedBatch(
         list(rules), model.vocabulary, drawing, streams=streams, device=logits.device
     )
-    recorder = Recorder(model.name, batch.rules, prompts, drawing, streams) if traces else None
     steps: list[_StepOfRows] = []
     while True:
         chosen = _choose(batch, logits)
         steps.append(chosen)
-        if recorder is not None:
-            recorder.on_step(logits, ints(chosen.tokens))
         states = batch.rows.states
         over = ((states != FREE) & (states < 0)).all()
         if len(steps) == max_tokens or bool(over):
@@ -102,7 +90,7 @@ def measured_batch(
         following = chosen.tokens.clamp(min=0)
         logits = call_model(model, "step", lambda: reading.step(following))  # noqa: B023 - Asked now.
     batch.masks.check()
-    texts = _texts(steps, batch, model, recorder)
+    texts = _texts(steps, batch, model)
     spent = time.perf_counter() - begun
     calls = max(1, sum(len(text.tokens) for text in texts))
     return [replace(text, seconds=spent * len(text.tokens) / calls) for text in texts]
@@ -116,9 +104,7 @@ class _StepOfRows:
     model: Tensor
     constrained: Tensor
     log_mass: Tensor
-    first: Tensor
     intervened: Tensor
-    end: Tensor
 
 
 def _choose(batch: ConstrainedBatch, logits: Tensor) -> _StepOfRows:
@@ -132,7 +118,6 @@ def _choose(batch: ConstrainedBatch, logits: Tensor) -> _StepOfRows:
     first = model.argmax(-1)
     possible = masked > -math.inf
     log_mass = model.masked_fill(~possible, -math.inf).logsumexp(-1).clamp(max=0.0)
-    ends = [token for token in batch.masks.vocabulary.eos_ids if token < logits.shape[-1]]
     tokens = batch.draw(logits)
     at = tokens.clamp(min=0)[:, None]
     return _StepOfRows(
@@ -140,17 +125,12 @@ def _choose(batch: ConstrainedBatch, logits: Tensor) -> _StepOfRows:
         model.gather(-1, at)[:, 0],
         constrained.gather(-1, at)[:, 0],
         log_mass,
-        first,
         ~possible.gather(-1, first[:, None])[:, 0],
-        constrained[:, ends].amax(-1),
     )
 
 
 def _texts(
-    steps: Sequence[_StepOfRows],
-    batch: ConstrainedBatch,
-    model: LanguageModel,
-    recorder: Recorder | None,
+    steps: Sequence[_StepOfRows], batch: ConstrainedBatch, model: LanguageModel
 ) -> list[MeasuredText]:
     def columns(name: str) -> list[list[float]]:
         stacked = torch.stack([cast("Tensor", getattr(step, name)) for step in steps], dim=1)
@@ -158,11 +138,8 @@ def _texts(
 
     tokens = [[int(token) for token in row] for row in columns("tokens")]
     scores = [columns(name) for name in ("model", "constrained", "log_mass")]
-    first, intervened, end = columns("first"), columns("intervened"), columns("end")
+    intervened = columns("intervened")
     ends = set(model.vocabulary.eos_ids)
-    traces: list[Trace | None] = [None] * len(tokens)
-    if recorder is not None:
-        traces = recorder.each()
     texts: list[MeasuredText] = []
     for b, row in enumerate(tokens):
         free = batch.rules[b].machine.constraint is None
@@ -175,11 +152,8 @@ def _texts(
                 log_probs_model=tuple(scores[0][b][:length]),
                 log_probs_constrained=tuple(scores[1][b][:length]),
                 log_masses=tuple(scores[2][b][:length]),
-                first_choices=tuple(int(token) for token in first[b][:length]),
                 intervened=tuple(bool(value) for value in intervened[b][:length]),
-                end_log_probs=tuple(end[b][:length]),
                 seconds=0.0,
-                trace=traces[b],
             )
         )
     return texts

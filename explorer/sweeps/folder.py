@@ -73,13 +73,9 @@ def columns() -> Any:
             ("stop", text),
             ("planned", pa.bool_()),
             ("num_tokens", small),
-            ("model_calls", small),
             ("milliseconds", number),
             ("interventions", small),
-            ("feasible_mass_least", number),
-            ("feasible_mass_mean", number),
             ("nats_lost", number),
-            ("traps", pa.list_(text)),
             ("log_prob_model", number),
             ("log_prob_constrained", number),
             ("tokens", pa.list_(small)),
@@ -90,7 +86,6 @@ def columns() -> Any:
             ("intervened", pa.list_(pa.bool_())),
             ("error_kind", text),
             ("error", text),
-            ("trace", pa.large_binary()),
         ]
     )
 

@@ -51,7 +51,7 @@ from explorer.tokens.machine import TokenMachine
 K = TypeVar("K")
 V = TypeVar("V")
 
-VERSION: Final = "1"
+VERSION: Final = "2"
 """The version of the rows, a part of every key; raised when a change of the code changes rows."""
 
 LONGEST_NAME: Final = 80
@@ -73,7 +73,6 @@ class SweepSettings:
     max_tokens: int = 64
     masking_budget: bool | None = None
     batch_size: int = 32
-    traces: bool = False
     budget: Budget | None = None
 
     def __post_init__(self) -> None:
@@ -81,7 +80,6 @@ class SweepSettings:
         plain_values = {
             "max_tokens": whole_number("max_tokens", self.max_tokens, 1, MOST_TOKENS),
             "batch_size": whole_number("batch_size", self.batch_size, 1, MOST_IN_BATCH),
-            "traces": flag("traces", self.traces),
             "masking_budget": None if budget is None else flag("masking_budget", budget),
         }
         for name, value in plain_values.items():

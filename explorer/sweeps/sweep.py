@@ -116,7 +116,6 @@ def sweep(
     max_tokens: int = 64,
     masking_budget: bool | None = None,
     batch_size: int = 32,
-    traces: bool = False,
     retry_failures: bool = False,
     progress: bool | Listener = False,
     budget: Budget | None = None,
@@ -140,7 +139,6 @@ def sweep(
         max_tokens: The most tokens of each text, including the end of text.
         masking_budget: Whether masks make the texts end within ``max_tokens``, as in `generate`.
         batch_size: The number of rows that a model reads at once.
-        traces: Whether each row stores its trace, as JSON that `Trace` reads.
         retry_failures: Whether failed rows in the folder are run again.
         progress: Whether to draw a progress bar; or a function of the number of finished rows and
             that of all rows.
@@ -163,7 +161,7 @@ def sweep(
         ([' Paris', ' Rome'], [True, True])
     """
     pyarrow()  # Raises early if the extra is missing.
-    settings = SweepSettings(max_tokens, masking_budget, batch_size, traces, budget)
+    settings = SweepSettings(max_tokens, masking_budget, batch_size, budget)
     grid = SweepGrid.of(prompts, constraints, models, samplers, seeds, settings)
     again = flag("retry_failures", retry_failures)
     told, place = _listener(progress), _checked_place(where)

@@ -22,11 +22,9 @@ from typing import Any, Final
 
 import msgspec
 
-from explorer.analysis.traps.of_run import RunMoment, run_traps
 from explorer.decoding.models.arguments import prompt_ids
 from explorer.decoding.models.model import LanguageModel
 from explorer.decoding.stepping.rule import Rule
-from explorer.decoding.trace.writing import to_json
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint
 from explorer.sweeps.batch import MeasuredText, measured_batch
@@ -194,7 +192,6 @@ class _BatchRun:
                 seed=self.batch.seed,
                 max_tokens=settings.max_tokens,
                 masking_budget=settings.masking_budget,
-                traces=settings.traces,
             )
         except Exception as error:  # A user's own model may raise anything.
             if len(ready) == 1:
@@ -204,7 +201,7 @@ class _BatchRun:
                 self._write(model, [one])
             return
         for (row, rule, _), text in zip(ready, texts, strict=True):
-            self.rows[row.key] = self._about(row) | _measured(row, rule, text)
+            self.rows[row.key] = self._about(row) | _measured(rule, text)
 
     def _fail(self, rows: Sequence[SweepRow], error: Exception) -> None:
         for row in rows:
@@ -238,7 +235,7 @@ _NOTHING: Final[dict[str, object]] = {
 }
 
 
-def _measured(row: SweepRow, rule: Rule, text: MeasuredText) -> dict[str, object]:
+def _measured(rule: Rule, text: MeasuredText) -> dict[str, object]:
     """The columns of a generated text."""
     machine, vocabulary = rule.machine, rule.vocabulary
     pieces = [
@@ -250,7 +247,6 @@ def _measured(row: SweepRow, rule: Rule, text: MeasuredText) -> dict[str, object
         offsets.append(offsets[-1] + len(piece))
     states = _walked(rule, text.tokens)
     valid = len(states) > len(text.tokens) and states[-1] == DONE
-    masses = [math.exp(value) for value in text.log_masses]
     free = machine.constraint is None
     return {
         "text": b"".join(pieces).decode("utf-8", errors="replace"),
@@ -258,13 +254,9 @@ def _measured(row: SweepRow, rule: Rule, text: MeasuredText) -> dict[str, object
         "stop": "end" if text.finished else "max_tokens",
         "planned": text.planned,
         "num_tokens": len(text.tokens),
-        "model_calls": len(text.tokens),
         "milliseconds": 1000 * text.seconds,
         "interventions": sum(text.intervened),
-        "feasible_mass_least": min(masses),
-        "feasible_mass_mean": math.fsum(masses) / len(masses),
         "nats_lost": -math.fsum(text.log_masses) + 0.0,
-        "traps": [] if free else _traps(row, rule, text, states),
         "log_prob_model": math.fsum(text.log_probs_model),
         "log_prob_constrained": math.fsum(text.log_probs_constrained),
         "tokens": text.tokens,
@@ -275,7 +267,6 @@ def _measured(row: SweepRow, rule: Rule, text: MeasuredText) -> dict[str, object
         "intervened": text.intervened,
         "error_kind": None,
         "error": None,
-        "trace": None if text.trace is None else to_json(text.trace),
     }
 
 
@@ -288,27 +279,3 @@ def _walked(rule: Rule, tokens: Sequence[int]) -> list[int]:
             break
         states.append(following)
     return states
-
-
-def _traps(row: SweepRow, rule: Rule, text: MeasuredText, states: Sequence[int]) -> list[str]:
-    """The kinds of traps that the run met, each once, sorted."""
-    count = min(len(states), len(text.tokens))
-    limit = len(text.tokens) if text.planned else None
-
-    def moment(k: int) -> RunMoment:
-        def limits() -> tuple[int, int]:
-            mask = rule.mask(states[k], None if limit is None else limit - k)
-            return int(mask.allowed.sum()), mask.over_budget
-
-        return RunMoment(
-            k, states[k], text.tokens[k], text.log_probs_model[k], math.exp(text.log_masses[k]),
-            text.first_choices[k], math.exp(text.end_log_probs[k]), limits,
-        )  # fmt: skip
-
-    prompt = row.prompt if isinstance(row.prompt, str) else None
-    moments = [moment(k) for k in range(count)]
-    if len(states) > count:
-        moments.append(
-            RunMoment(count, states[count], None, None, None, None, None, lambda: (0, 0))
-        )
-    return sorted({trap.kind for trap in run_traps(rule.machine, prompt, moments)})

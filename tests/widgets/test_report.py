@@ -28,7 +28,6 @@ from widgets.cursor import MOST_LINES, Cursor
 from widgets.figures.drawing import svg
 from widgets.lessons import TokenRow, bar_picture, token_picture
 from widgets.looks import QUIET_SECONDS, Looks
-from widgets.report import MOST_BARS
 from widgets.toy import ToyModel, toy_constraint
 from widgets.views.explorer import Explorer
 
@@ -65,28 +64,19 @@ def said(figure: Any) -> str:
 
 
 def test_the_figures_are_those_of_the_table() -> None:
-    first, *parts, traps = explorer.report(table())
-    assert len(parts) == 2  # Of "never" there is no text.
+    (first,) = explorer.report(table())
     assert said(first).startswith("Conformance: 4 of 6 rows are texts of their constraint")
     assert "2 failed" in said(first) and "can write no word" in said(first)
     shares = {bar.name: list(bar.x) for bar in first.data}
     assert shares["failed"] == [0.0, 0.0, 1.0]
     for k in range(3):
         assert sum(values[k] for values in shares.values()) == pytest.approx(1)
-    assert "Traps by kind" in said(traps)
 
 
 def test_nothing_of_a_model_is_markup() -> None:
     for figure in explorer.report(table()):
         shown = [said(figure), *figure.layout.yaxis.ticktext, *(bar.name for bar in figure.data)]
         assert "<" not in " ".join(shown)
-
-
-def test_a_figure_of_many_parts_is_cut() -> None:
-    letters = explorer.regex("fdosyenfdosyenfdo")
-    done = explorer.sweep("a", letters, hash_model(), max_tokens=40)
-    _, parts, _ = explorer.report(done)
-    assert len(parts.data[0].x) == MOST_BARS
 
 
 def test_a_folder_is_reported_like_its_sweep(tmp_path: Path) -> None:
