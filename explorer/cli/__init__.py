@@ -1,4 +1,4 @@
-"""The command line: compile, profile, trace, why, lab and doctor.
+"""The command line: compile, trace, why, lab and doctor.
 
 A thin layer over the façade: it parses words, calls the engine and prints the result.
 Results go to standard output, errors to standard error, and the exit status is 0, or 2 for unusable
@@ -9,7 +9,7 @@ silently; the exit status is then the one that a shell reports for a process end
 
 Reading order: this file, which imports nothing slow; `commands`, the commands and the end of one,
 which imports only the file of the given command; `command`, `options` and `answers` (errors and
-machines as lines), which they share; then a file for each command: `compile` (and profile),
+machines as lines), which they share; then a file for each command: `compile`,
 `trace`, `why` (`served`), `lab`, `doctor`.
 
 Cost: that of the command. The first run after an installation also compiles the inner loops to

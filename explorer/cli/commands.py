@@ -28,7 +28,6 @@ from explorer.files import file_error
 
 COMMANDS: Final = {
     "compile": ("compile", "add_parser"),
-    "profile": ("compile", "add_profile"),
     "trace": ("trace", "add_parser"),
     "why": ("why", "add_parser"),
     "lab": ("lab", "add_parser"),

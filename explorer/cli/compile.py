@@ -1,6 +1,4 @@
-"""``explorer compile``: one constraint for one tokenizer, with sizes and milliseconds; and
-``explorer profile``: the size of each part of a JSON Schema as a machine.
-"""
+"""``explorer compile``: one constraint for one tokenizer, with sizes and milliseconds."""
 
 from __future__ import annotations
 
@@ -16,17 +14,13 @@ from explorer.cli.options import (
     add_constraint,
     add_eos,
     add_lazy,
-    add_schema_options,
     add_vocabulary,
     compiled,
     constraint_of,
     named_vocabulary,
-    schema_options,
-    schema_text,
 )
 from explorer.errors import ExplorerError
 from explorer.files import check_writable
-from explorer.languages.schema.diagnosis.profiling import profile
 from explorer.tokens.machine import storable_of
 
 
@@ -105,34 +99,3 @@ def positive(word: str) -> float:
     if not value > 0:
         raise argparse.ArgumentTypeError(f"{word} is not more than 0")
     return value
-
-
-def add_profile(commands: Commands) -> None:
-    """Add the command and its options."""
-    command = add_command(
-        commands,
-        "profile",
-        profile_schema,
-        "count states, arcs and milliseconds for each part of a JSON Schema",
-    )
-    command.add_argument("schema", metavar="FILE", help="the schema")
-    add_schema_options(command)
-    command.add_argument(
-        "--seconds", type=positive, default=10.0, help="the most time for all parts (default 10)"
-    )
-    add_json(command)
-
-
-def profile_schema(arguments: argparse.Namespace) -> None:
-    """Run the command.
-
-    Raises:
-        ExplorerError: The file is not a schema.
-    """
-    text = schema_text("schema", arguments.schema)
-    options = {**schema_options(arguments), "strict": False}
-    sizes = profile(text, Budget(seconds=arguments.seconds), **options)
-    if arguments.json:
-        print_json(sizes.to_dict())
-    else:
-        print(sizes)

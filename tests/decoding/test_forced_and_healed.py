@@ -248,7 +248,7 @@ def test_a_trace_is_saved_with_its_roles(tmp_path: Path) -> None:
     assert again == trace and again.phases == trace.phases
     assert [step.role for step in again.steps] == [step.role for step in trace.steps]
     assert "fed by user" in trace.summary()
-    assert {"question", "answer", "verdict"} <= {row["phase"] for row in trace.to_records()}
+    assert {"question", "answer", "verdict"} <= {" › ".join(names) for names in trace.phases}
 
 
 def test_what_does_not_fit_is_refused_and_nothing_moves() -> None:

@@ -46,7 +46,6 @@ def test_a_trace_comes_back_from_json(
     assert again == trace
     assert to_json(again) == to_json(trace)
     assert again.summary() == trace.summary()
-    assert again.to_records() == trace.to_records()
     for k in range(len(trace.positions)):
         assert (again.allowed(k) == trace.allowed(k)).all()
 
@@ -183,20 +182,6 @@ def test_text_comes_from_the_bytes_of_tokens() -> None:
     assert made.trace.text == "é"
 
 
-def test_records_make_columns() -> None:
-    trace = example()
-    records = trace.to_records()
-    assert len(records) == len(trace.positions)
-    assert len({tuple(record) for record in records}) == 1
-    assert all(
-        value is None or isinstance(value, bool | int | float | str)
-        for record in records
-        for value in record.values()
-    )
-    assert records[-1]["token"] is None
-    assert [record["token"] for record in records[:-1]] == list(trace.ids)
-
-
 # A damaged trace says where it is damaged, and forged values do no harm.
 
 
@@ -313,7 +298,6 @@ def test_every_key_is_needed_and_no_other_is_known() -> None:
 def use(trace: Trace) -> None:
     """Everything that reads the parts of a trace."""
     str(trace)
-    trace.to_records()
     assert trace.constraint is None or str(trace.constraint)
     for k in range(len(trace.positions)):
         trace.row(k, with_budget=False)

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from explorer.arguments import file_path
 from explorer.decoding.trace.reading import fields_of_json
 from explorer.decoding.trace.recording import MentionedTokens, Recording
-from explorer.decoding.trace.records import Position, Step, Timing, TokenDistribution
+from explorer.decoding.trace.records import Step
 from explorer.decoding.trace.writing import MOST_BYTES, to_json
 from explorer.files import file_errors, write_whole
 
@@ -130,56 +130,6 @@ def ending(trace: Recording) -> str:
     return f"not yet: {last.num_allowed:,} tokens are allowed next"
 
 
-def record(trace: Recording, k: int) -> dict[str, object]:
-    """Position k and its step as one flat mapping; the last position has no step."""
-    position: Position = trace.positions[k]
-    step = trace.steps[k] if k < len(trace.steps) else None
-    proposal = None if step is None else step.proposal
-    entry: dict[str, object] = {
-        "position": k,
-        "text_before": position.text,
-        "state": position.state,
-        "char_state": position.char_state,
-        "num_allowed": position.num_allowed,
-        "over_budget": position.over_budget,
-        "forced": position.forced,
-        "token": None if step is None else step.token,
-        "token_text": None if step is None else trace.tokens.show(step.token),
-        "chosen_by": None if step is None else step.chosen_by,
-        "phase": None if step is None else " › ".join(trace.phases[k]),
-        "log_prob_model": None if step is None else step.log_prob_model,
-        "log_prob_filtered": None if step is None else step.log_prob_filtered,
-        "log_prob_constrained": None if step is None else step.log_prob_constrained,
-        "rank": None if step is None else step.rank,
-        "uniform": None if step is None else step.uniform,
-        "proposed": None if proposal is None else proposal.token,
-        "proposal_accepted": None if proposal is None else proposal.accepted,
-        "cumulative_log_prob_model": position.log_prob_model,
-        "cumulative_log_prob_constrained": position.log_prob_constrained,
-    }
-    return entry | _distribution_record(position.distribution)
-
-
-def _distribution_record(distribution: TokenDistribution | None) -> dict[str, object]:
-    known = distribution
-    times: Timing | None = None if known is None else known.timing
-    return {
-        "z": None if known is None else known.z,
-        "entropy_before": None if known is None else known.entropy_before,
-        "entropy_after": None if known is None else known.entropy_after,
-        "kl": None if known is None else known.kl,
-        "num_drawable": None if known is None else known.num_drawable,
-        "first_choice": None if known is None else known.first_choice,
-        "first_choice_log_prob": None if known is None else known.first_choice_log_prob,
-        "intervention": None if known is None else known.intervention,
-        "ms_model": None if times is None else times.model,
-        "ms_mask": None if times is None else times.mask,
-        "ms_sampling": None if times is None else times.sampling,
-        "computed": None if known is None else known.computed,
-        "note": None if known is None else known.note,
-    }
-
-
 def _fit(text: str, width: int = _TOKEN_WIDTH) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
@@ -238,13 +188,6 @@ class Trace(Recording):
         ...     Trace.load(f"{folder}/run.json").text
         'foo'
     """
-
-    def to_records(self) -> list[dict[str, object]]:
-        """One flat mapping per position, for a data frame.
-
-        The last one is the cursor's position, and its token is ``None``.
-        """
-        return [record(self, k) for k in range(len(self.positions))]
 
     def summary(self) -> str:
         """The run as a table for a terminal, one line per step."""
