@@ -39,6 +39,9 @@ STAGE: Final = "Following the stacks of a grammar"
 MOST_KEPT: Final = 100_000
 """The most states that masks add to; a text adds its own."""
 
+MOST_ALIKE: Final = 10_000
+"""The most sets of states whose symbols are grouped at a time."""
+
 BOTTOM: Final = 0
 """The stack node of the first rule; a return from it ends the text."""
 
@@ -258,6 +261,7 @@ class ManyStacks(WholeRows[Configuration]):
         self.network = network
         self._nodes = nodes or StackNodes()
         self._accepting: dict[int, bool] = {}
+        self._symbols: dict[tuple[int, ...], list[tuple[list[int], tuple[Return, ...]]]] = {}
 
     @property
     def stacks(self) -> ManyStacks:
@@ -288,22 +292,38 @@ class ManyStacks(WholeRows[Configuration]):
         """Compute the configurations after each class of bytes, and whether the text may end."""
         closing = _Closing(self.network, self._nodes)
         closing.close(self._met[state])
-        readers = closing.readers()
+        readers = sorted(closing.readers())
         kept = closing.kept(readers)
-        following: dict[int, set[tuple[int, int]]] = {}
-        for here, node in readers:
-            node = kept.get(node, node)
-            for symbol, target in self.network.arcs(here).items():
-                following.setdefault(symbol, set()).add((target, node))
+        nodes = [kept.get(node, node) for _, node in readers]
         row = [NO_ARC] * self.network.num_classes
-        for symbol, pairs in following.items():
-            row[symbol] = self.number(tuple(sorted(pairs)))
+        for symbols, targets in self._alike(tuple(here for here, _ in readers)):
+            target = self.number(tuple(sorted({(after, nodes[k]) for k, after in targets})))
+            for symbol in symbols:
+                row[symbol] = target
         self._accepting[state] = closing.ends
         count = self.num_states
-        held = self._nodes.held + sum(map(len, following.values())) + 400 * count
+        held = self._nodes.held + 400 * count
         cells = count * len(row)
         meter.check(STAGE, states=count, arcs=cells, bytes=held + 4 * cells)
         return row
+
+    def _alike(self, readers: tuple[int, ...]) -> list[tuple[list[int], tuple[Return, ...]]]:
+        """The symbols that lead from some states to the same ones: pairs of symbols, and of the
+        place of a state with the one after it."""
+        alike = self._symbols.get(readers)
+        if alike is None:
+            after: dict[int, list[tuple[int, int]]] = {}
+            for k, here in enumerate(readers):
+                for symbol, target in self.network.arcs(here).items():
+                    after.setdefault(symbol, []).append((k, target))
+            grouped: dict[tuple[tuple[int, int], ...], list[int]] = {}
+            for symbol, targets in after.items():
+                grouped.setdefault(tuple(targets), []).append(symbol)
+            alike = [(symbols, targets) for targets, symbols in grouped.items()]
+            if len(self._symbols) > MOST_ALIKE:
+                self._symbols.clear()
+            self._symbols[readers] = alike
+        return alike
 
     def set_words(self, walk: WordWalk, state: int, words: UInt32, again: bool) -> int:
         """Ask for rows; a machine that has met many states works them out for this mask alone.
