@@ -11,6 +11,7 @@ from jupyter_client.manager import KernelManager
 from nbclient import NotebookClient
 
 from tools.site.lessons import lesson_page, write_replays
+from tools.site.slides import slides_page
 from widgets.lessons.prediction import FOLDED, WAITING
 
 FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
@@ -59,6 +60,14 @@ class Shown:
         page, pictures = lesson_page(self._client.nb, "lesson", str, cells)
         assert page.startswith("# ") and all(f"lesson/{cell}.html" in page for cell in cells)
         assert all("<title>" in picture for picture in pictures.values())
+
+    def slides(self, folder: Path) -> str:
+        """The page of slides, with the replays in it."""
+        cells = write_replays(self._client, folder)
+        replays = {cell: (folder / f"{cell}.html").read_text("utf-8") for cell in cells}
+        made = nbformat.from_dict(self._client.nb)
+        made.cells = [cell for cell in made.cells if cell.id in self.cells][1:]
+        return slides_page(made, replays)
 
     def close(self) -> None:
         """Disconnect from the kernel, which goes on running."""

@@ -23,6 +23,7 @@ from explorer.decoding.models.tiny import FOLDER as TINY
 from explorer.servers import runs_of, verdict_of
 from tests.notebooks import own_engine
 from tests.notebooks.running import FOLDER, Shown, course, pictures, widget
+from tools.site.links import faults
 from widgets.lessons import RECORD, RECORD_SCHEMA
 
 # Conditions on every notebook of the course, checked by its file alone.
@@ -202,7 +203,7 @@ def test_quickstart(show: Show) -> None:
     assert stop.accepts(date) and stop.accepts(f"{date}.") and not stop.accepts(f"{date}..")
 
 
-def test_lecture(show: Show) -> None:
+def test_lecture(show: Show, tmp_path: Path) -> None:
     shown = show("00_lecture")
     alone, masked = map(ast.literal_eval, shown.printed("goal").splitlines())
     assert alone.startswith("Here") and masked == RECORD
@@ -218,6 +219,14 @@ def test_lecture(show: Show) -> None:
     begins = {t for t in tokens if any(pattern.fullmatch(f"foo{t}{rest}") for rest in more)}
     wanted = begins | ({"end"} if pattern.fullmatch("foo") else set())
     assert wanted == EXERCISES["lecture-mask"].answer  # type: ignore[attr-defined]
+    # Its slides: seven parts, a film of eight frames, three folded answers, and the explorer.
+    page = shown.slides(tmp_path)
+    (tmp_path / "slides").mkdir()
+    (tmp_path / "slides/slides.html").write_text(page, encoding="utf-8")
+    assert faults(tmp_path / "slides") == []
+    assert re.findall(r"<h2>(\d)", page) == [*"1234567"]
+    assert page.count("; frame ") == 8 and page.count("The answer: make a guess first") == 3
+    assert page.count("<iframe") == 1 and "course.check" not in page
 
 
 # The notebook on models of one's own runs offline, and shows what its text speaks of.

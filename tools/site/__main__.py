@@ -23,6 +23,7 @@ from tools.site.links import faults
 from tools.site.marked import as_mkdocs_reads
 from tools.site.pages import COURSE, ROOT, pages, relinked
 from tools.site.reference import reference_pages
+from tools.site.slides import LECTURE, slides_page
 from tools.site.words import GLOSSARY, glossary, with_words
 
 
@@ -141,6 +142,11 @@ def stage_lessons(
             text, pictures = lesson_page(shown, path.stem, relink, replays)
             for name, page in replays.items():
                 _write(stage / COURSE / path.stem / f"{name}.html", page.read_text("utf-8"))
+            if replays and path.name == LECTURE.name:
+                texts = {name: page.read_text("utf-8") for name, page in replays.items()}
+                _write(stage / COURSE / path.stem / "slides.html", slides_page(shown, texts))
+                led = f'<a href="{path.stem}/slides.html" class="md-button">Slides</a>'
+                text = text.replace("\n\n", f"\n\n{led}\n\n", 1)
             _write(stage / place, as_mkdocs_reads(text))
             for name, picture in pictures.items():
                 _write(stage / COURSE / name, picture)
