@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import re
+from typing import TYPE_CHECKING
 
 import pytest
 
 import explorer
-from tests.browser.acting import STEP, allowed, at, choose, press, quiet
+from tests.browser.acting import FOO, STEP, allowed, at, choose, press, quiet
 from tests.browser.conftest import Lab, Notebook
 from tests.presets import preset_named
 from widgets.kinds import TOY
 from widgets.toy import PATTERN, ToyModel
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator
 
 # Sixteen million states before there is any machine: minutes, so the budget that a page has must be
 # raised first.
@@ -25,6 +29,43 @@ large = Budget(states=10**9, arcs=10**12, bytes=10**11, seconds=3600)
 toy.shown.editing.budget = large
 toy
 """
+
+
+def after_foo(pattern: str) -> set[int]:
+    """The ids of the toy that a pattern allows after `foo`."""
+    machine = explorer.compile(explorer.regex(pattern), ToyModel().vocabulary)
+    return set(machine.allowed(machine.walk([FOO])[-1]).nonzero()[0].tolist())
+
+
+def test_an_edit_says_which_tokens_it_gained_and_lost_here(
+    toy: Locator, notebook: Notebook
+) -> None:
+    press(toy, STEP)
+    at(toy, 1)
+    field = toy.get_by_role("textbox", name="constraint")
+    edited = toy.locator(".lmx-edited")
+    assert edited.is_hidden()
+    said = {
+        "(foo)+": "allows EOS; it masks food.",
+        "(foo)+r?": "changes nothing at this place.",
+        "(foo)+|foofor": "allows for.",
+        "(foo)+d": "allows food; it masks for EOS.",
+    }
+    before = after_foo("(foo)+d")
+    for pattern, sentence in said.items():
+        now = after_foo(pattern)
+        field.fill(pattern)
+        field.press("Enter")
+        edited.filter(has_text=f"Your edit {sentence}").wait_for()
+        named = [box.get_attribute("data-token") for box in edited.locator(".lmx-tok").all()]
+        assert {int(one or "") for one in named} == before ^ now
+        before = now
+        at(toy, 1)
+    field.blur()
+    press(toy, STEP)
+    at(toy, 2)
+    assert edited.is_hidden()
+    quiet(notebook)
 
 
 def test_cancel_of_a_long_compile(notebook: Notebook, lab: Lab) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from tests.browser.acting import END, STEP, at, press, quiet, rest
@@ -132,6 +133,35 @@ def test_a_step_is_a_motion_that_moves_nothing_and_ends_with_the_next_press(open
     press(root, STEP)
     at(root, 4)
     assert root.get_attribute("data-motion") is None
+
+
+BARS = """(root) => [...root.querySelectorAll('.lmx-rows .lmx-row[data-token]')].map((row) => {
+    const [model, after] = ['b', 'u'].map((bar) => row.querySelector('.pair ' + bar));
+    const grows = after.getAnimations()[0]?.effect.getKeyframes()[0].transform;
+    const width = (one) => parseFloat(one.style.width) / 100 * one.parentElement.clientWidth;
+    return [row.classList.contains('masked'), width(model), width(after), grows || ''];
+})"""
+
+
+def test_after_a_step_the_mass_of_masked_tokens_flows_to_the_allowed_ones(opened: Opened) -> None:
+    root = opened("toy", 1280, 720)
+    press(root, STEP)
+    pieces = root.locator(".lmx-mass")
+    pieces.first.wait_for(state="attached")
+    rows = root.evaluate(BARS)
+    masked = [model for hidden, model, _, _ in rows if hidden]
+    # Each masked bar is struck, and as much as it has flows away.
+    assert root.locator(".lmx-strike").count() == len(masked) == 3
+    flown = pieces.evaluate_all("(all) => all.reduce((sum, one) => sum + one.offsetWidth, 0)")
+    assert abs(flown - sum(masked)) < 9  # Half a pixel of each of nine pieces, and their rounding.
+    for hidden, model, after, grows in rows:
+        share = re.fullmatch(r"scaleX\((.*)\)", grows)
+        assert (share is None) == hidden
+        if share:  # From the model's bar to the constrained one.
+            assert abs(float(share[1]) - model / after) < 0.03
+    press(root, STEP)
+    at(root, 2)
+    root.locator("xpath=self::*[not(@data-motion)]").wait_for()
 
 
 def test_a_masked_token_that_is_clicked_runs_to_its_cross(opened: Opened) -> None:

@@ -19,7 +19,8 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
   const answer = h("div.lmx-answer", { role: "row" }, h("div", { role: "cell" }, panel.el));
   const figures = h("dl");
   const more = h("details.lmx-figures", {}, h("summary", {}, "How much the mask changes"), figures);
-  el.append(facts, filtered, rows, search, found, answer, more, legend());
+  const edited = editedMask(ui);
+  el.append(facts, edited.el, filtered, rows, search, found, answer, more, legend());
 
   // A search is repeated at each new position, as soon as no more steps come.
   let results = null;
@@ -145,6 +146,7 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     if (parts.some((part, i) => part !== drawn[i])) draw(p, only);
     else point();
     drawn = parts;
+    edited.update();
     panel.update();
     fit();
   };

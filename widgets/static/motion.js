@@ -1,5 +1,6 @@
 // A step as a motion: the token slides from the list into the text and splits into its letters, each letter runs along the arcs
-// of the machines, and the pair lights. A masked token that is clicked runs to the letter where it fails, and back.
+// of the machines, and the pair lights. Then the mask of the new place: the masked tokens are struck, and their mass flows to the allowed
+// ones. A masked token that is clicked runs to the letter where it fails, and back.
 //
 // The page shows the new place at once. This moves over it: letters that lie above it, and the opacity of what is drawn already.
 // So it delays nothing, and the next press ends it. It is for the toy and the first three steps, and off where the system asks for
@@ -9,6 +10,9 @@ const SLIDE = 450; // Milliseconds: of a token into the text,
 const RUN = 380; // of a letter along an arc,
 const RUNS = 2600; // of all letters at most,
 const LAST = 450; // of the token along the arc of the token DFA.
+const STRIKE = 350; // Of the lines through what is masked,
+const FLOW = 700; // of the mass to the allowed tokens.
+const LEAST = 1; // The pixels of a piece of mass that is shown.
 const FIRST_STEPS = 3;
 const POINTS = 12; // The places of an arc through which a letter goes.
 
@@ -47,6 +51,7 @@ function motion(model, root, ui) {
     animate(el, [{ opacity: 0, ...frames[0] }, ...frames.map((frame, i) => ({ ...frame, opacity: 1, offset: 0.05 + (0.9 * i) / Math.max(1, frames.length - 1) })), { opacity: 0, ...frames[frames.length - 1] }], { delay, duration, fill: "backwards", easing: "linear" })
       .finished.then(() => el.remove(), () => el.remove());
     el.style.opacity = 0;
+    return el;
   };
   /** The places of an arc, if its end is in view. */
   const along = (path, to) => {
@@ -93,6 +98,33 @@ function motion(model, root, ui) {
     }
     return at;
   };
+  /** The mass of masked tokens flows to the allowed ones of the list: their bars grow from the model's to the constrained. */
+  const flow = (begin) => {
+    const rows = [...root.querySelectorAll(".lmx-part-distribution .lmx-row[data-token]")].map((row) => {
+      const [before, after] = ["b", "u"].map((bar) => row.querySelector(`.pair ${bar}`));
+      const [model, constrained] = [before, after].map((bar) => bar.getBoundingClientRect());
+      return { after, model, constrained, masked: row.classList.contains("masked"), gain: constrained.width - model.width };
+    });
+    const struck = rows.filter(({ masked, model }) => masked && model.width > LEAST);
+    const grown = rows.filter(({ masked, gain }) => !masked && gain > LEAST);
+    if (!struck.length || !grown.length) return begin;
+    const [to, by] = [placed(), zoomOf(root)];
+    const gained = grown.reduce((sum, { gain }) => sum + gain, 0);
+    for (const { after, model, constrained } of grown) animate(after, [{ transform: `scaleX(${model.width / constrained.width})` }, { transform: "none" }], { delay: begin + STRIKE, duration: FLOW, fill: "backwards" });
+    for (const { model } of struck) {
+      const through = { transform: to(...middle(model)) };
+      fly("lmx-strike", "", [{ transform: through.transform + " scaleX(0)" }, through, through, through], begin, STRIKE + FLOW).style.width = model.width / by + "px";
+      let x = model.left;
+      for (const { gain, model: before, constrained } of grown) {
+        const wide = (model.width * gain) / gained;
+        if (wide < LEAST) continue;
+        const way = [[x, model], [before.right, constrained]].map(([left, bar]) => ({ transform: to(left + wide / 2, bar.top + bar.height / 2) }));
+        fly("lmx-mass", "", way, begin + STRIKE, FLOW).style.width = wide / by + "px";
+        x += wide;
+      }
+    }
+    return begin + STRIKE + FLOW;
+  };
   const until = (end) => {
     root.dataset.motion = "runs";
     animate(air, [{ opacity: 1 }, { opacity: 1 }], { duration: end + 200 }).finished.then(stop, () => {});
@@ -127,7 +159,7 @@ function motion(model, root, ui) {
         fly("lmx-tok.lmx-flies", ui.text(token.id), [{ transform: to(...middle(from)) + " scale(.7)" }, { transform: to(...middle(box)) }], 0, SLIDE);
         appear(boxOf(), SLIDE - 60);
       }
-      return until(trail ? run(trail, box, begin, ui.text(token.id)) : begin);
+      return until(flow(trail ? run(trail, box, begin, ui.text(token.id)) : begin));
     }
     if (selected === ui.selected) return;
     selected = ui.selected;

@@ -74,7 +74,7 @@ VIEWS: Final = {
         "renderDistribution",
         ("machine", "words"),
         keys=True,
-        needs=("legend", "why", "traps", "ahead"),
+        needs=("legend", "why", "traps", "ahead", "edited"),
     ),
     "mask": ViewPart("renderMask", ("machine", "words"), needs=("legend", "bitmap", "engines")),
     "reasons": ViewPart("renderReasons", ("words",), needs=("traps",)),
