@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import transformers
@@ -23,6 +24,7 @@ from explorer.decoding.models.huggingface import HuggingFaceModel
 from explorer.decoding.models.replayed import Replayed
 from explorer.decoding.models.static import why_not_replayed
 from explorer.decoding.sampling.sampler import Drawing, Sampler
+from explorer.tokens.masks.stored import StoredRows
 from tests.decoding.models import KINDS, LINEAR, WITHOUT_CACHE, language_model
 
 SAMPLERS = [
@@ -64,6 +66,19 @@ def constraints_of(model: HuggingFaceModel, *more: str) -> list[AnyConstraint]:
     ]
 
 
+def without_tables(model: HuggingFaceModel) -> list[AnyConstraint]:
+    """A stack, an open schema, lazy machines, a table and none, in one batch."""
+    nested = explorer.grammar('root ::= "(" root ")" | "foo" | [a-z]+')
+    schema = explorer.json_schema({"type": "object", "properties": {"a": {"type": "integer"}}})
+    lazy = [
+        explorer.compile(explorer.regex(pattern), model.vocabulary, lazy=True)
+        for pattern in (r"[a-z]{4,30}", r"[a-z]+(, [a-z]+)*")
+    ]
+    of_table = explorer.compile(explorer.regex(r"[0-9-]{3,9}"), model.vocabulary)
+    compiled = [explorer.compile(each, model.vocabulary) for each in (nested, schema)]
+    return [*compiled, *lazy, of_table, None]
+
+
 def alike(ours: Sequence[Generation], theirs: Sequence[Generation]) -> None:
     assert [text.tokens for text in ours] == [text.tokens for text in theirs]
     for one, other in zip(ours, theirs, strict=True):
@@ -92,6 +107,48 @@ def test_fixed_buffers_draw_the_same_tokens(kind: str) -> None:
         assert max(len(text.tokens) for text in theirs) > 16
         drawing = Drawing(sampler, seed, 40, None)
         alike(over_fixed_buffers(model, PROMPTS, constraints, drawing, streams=streams), theirs)
+
+
+@pytest.mark.parametrize("planned", [None, False])
+def test_machines_without_a_table_are_followed_on_the_host(planned: bool | None) -> None:
+    model = on("cpu", "llama")
+    for seed, sampler in enumerate(SAMPLERS):
+        theirs = generate(
+            model, PROMPTS, without_tables(model), sampler, 30, seed=seed, masking_budget=planned
+        )
+        drawing = Drawing(sampler, seed, 30, planned)
+        alike(over_fixed_buffers(model, PROMPTS, without_tables(model), drawing), theirs)
+
+
+def test_logits_that_leave_nothing_to_draw_are_named_where_the_host_follows() -> None:
+    model = on("cpu", "llama")
+    batch = ConstrainedBatch(
+        without_tables(model), model.vocabulary, Drawing(Sampler(1.0), 0, 9, False),
+        streams=None, device="cpu",
+    )  # fmt: skip
+    logits = torch.zeros(6, model.width)
+    batch.look_up()
+    assert not batch.follow(batch.draw(logits))
+    logits[2] = torch.nan
+    batch.look_up()
+    batch.follow(batch.draw(logits))
+    with pytest.raises(explorer.errors.ExplorerError, match=r"Row 2 at step 1.*NaN"):
+        batch.masks.check()
+
+
+def test_stored_masks_are_sent_once_and_a_full_table_is_begun_anew() -> None:
+    draw = np.random.default_rng(3)
+    rows = [draw.integers(2**32, size=3, dtype=np.uint32) for _ in range(2000)]
+    stored = StoredRows("cpu")
+    for first in (0, 300, 0, 600, 0, 900, 1200, 0, 1500):
+        some = [rows[k] for k in draw.integers(first, first + 300, size=400)]
+        words = stored.words(stored.places(some)).numpy().view(np.uint32)
+        assert np.array_equal(words, np.stack(some))
+    assert stored.asked == 3600 and stored.nbytes == 1024 * 3 * 4
+    distinct = [len({id(row) for row in rows[k : k + 300]}) for k in (0, 300, 600)]
+    assert sum(distinct) * 0.7 < stored.sent < 2400
+    words = stored.words(stored.places(rows)).numpy().view(np.uint32)  # More than it has room for.
+    assert np.array_equal(words, np.stack(rows)) and stored.nbytes == 4000 * 3 * 4
 
 
 def test_buffers_are_filled_again() -> None:
@@ -140,19 +197,23 @@ DEVICE = "meta"
 """A device that is not there: torch works out shapes and devices, and refuses to read a number."""
 
 
-@pytest.mark.parametrize("log_probs", [False, True])
+@pytest.mark.parametrize("table", [True, False])
 @pytest.mark.parametrize("sampler", SAMPLERS)
-def test_a_step_needs_nothing_of_the_host(sampler: Sampler, log_probs: bool) -> None:
-    """Model, mask, draw and advance on a device that has no numbers to give."""
-    known = language_model("mistral")
+def test_a_step_needs_nothing_of_the_host(sampler: Sampler, table: bool) -> None:
+    """Model, mask, draw and advance on a device that has no numbers to give.
+
+    Without a table the masks are stored before, and the advance is the host's.
+    """
+    known, log_probs = language_model("mistral"), sampler.top_p is None
+    machines = constraints_of(known) if table else without_tables(known)
+    drawing = Drawing(sampler, 3, 20, None)
+    batch = ConstrainedBatch(machines, known.vocabulary, drawing, streams=None, device=DEVICE)
+    if not table:
+        batch.look_up()
     with FakeTensorMode(allow_non_fake_inputs=True), no_init_weights(), torch.device(DEVICE):
         network = transformers.AutoModelForCausalLM.from_config(known.model.config).eval()
         model = HuggingFaceModel(network, known.tokenizer, "fake", known.vocabulary)
         with torch.device("cpu"):
-            batch = ConstrainedBatch(
-                constraints_of(model), model.vocabulary, Drawing(sampler, 3, 20, None),
-                streams=None, device=DEVICE,
-            )  # fmt: skip
             reading = model.static.opened([[1, 2, 3], [4]] * 3, 20)
             columns = DrawnColumns(reading, batch, 20, log_probs)
             with Watched():
@@ -188,6 +249,17 @@ class Launched:
         self._model = model
         self.name, self.vocabulary = model.name, model.vocabulary
         self.encode_prompt, self.read, self.batch = model.encode_prompt, model.read, model.batch
+
+
+@pytest.mark.gpu
+def test_machines_without_a_table_are_followed_beside_a_graph() -> None:
+    model = on("cuda", "llama")
+    for seed, sampler in enumerate(SAMPLERS):
+        ours, theirs = (
+            generate(one, PROMPTS, without_tables(model), sampler, 30, seed=seed)
+            for one in (model, Launched(model))
+        )
+        alike(ours, theirs)
 
 
 @pytest.mark.gpu

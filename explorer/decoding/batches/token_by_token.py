@@ -4,7 +4,11 @@ Logits, mask, draw and state stay on the model's device, and so do the drawn tok
 log-probabilities, until all texts are done. A step is two parts that need nothing from the host:
 the draw writes a column and advances the machines, the model reads the drawn tokens. On a CUDA
 device both are captured and replayed (`explorer.decoding.models.replayed`), if the model reads into
-fixed buffers and no machine must be asked on the host; the tokens are the same.
+fixed buffers; the tokens are the same.
+
+A machine without a table is asked on the host. While the model reads the drawn tokens, the host
+takes them, too, and finds the next masks, so its time is hidden behind the model's unless it is
+longer. Only masks that were not used before are sent (`explorer.tokens.masks.stored`).
 
 Whether all texts have ended is a flag on the device. On a GPU it is copied every `EVERY` steps and
 looked at one such period later, so the host waits for a step long past, and at most 2 × `EVERY`
@@ -13,6 +17,7 @@ steps are taken too many and dropped.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, cast
 
 import torch
@@ -52,16 +57,22 @@ def token_by_token(
         word of ``batch.masks``.
     """
     columns = DrawnColumns(reading, batch, most, log_probs)
-    captured = fixed and not batch.masks.asks_host
-    draw = Replayed(columns.draw, batch.masks.device) if captured else columns.draw
+    device = batch.masks.device
+    draw = Replayed(columns.draw, device) if fixed else columns.draw
+    follows = batch.masks.asks_host and (fixed or device.type != "cpu")
     count = 0
-    while count < most:
+    for count in range(1, most + 1):
+        if follows:
+            batch.look_up()
         draw()
-        count += 1
         columns.turn(count)
-        if count == most or columns.all_ended(count):
+        drawn = columns.copied() if follows else None
+        if drawn is None and columns.all_ended(count):
             break
-        call_model(model, "step", lambda: reading.step(columns.following))
+        if count < most:
+            call_model(model, "step", lambda: reading.step(columns.following))
+        if drawn is not None and batch.follow(drawn()):
+            break
     return columns.texts(count)
 
 
@@ -78,7 +89,8 @@ class DrawnColumns:
         self._full: list[tuple[Tensor, Tensor]] = []
         self._place = torch.zeros(1, dtype=torch.int64, device=device)
         self._over = torch.zeros(1, dtype=torch.bool, device=device)
-        self.following = torch.zeros(rows, dtype=torch.int64, device=device)
+        self._drawn = torch.zeros(rows, dtype=torch.int64, device=device)
+        self.following = self._drawn.clone()
         """int64[B], the ids that the model reads next; a row that has ended reads some id."""
         self._waits = device.type != "cuda"
         self._copied = torch.zeros(1, dtype=torch.bool, pin_memory=not self._waits)
@@ -93,6 +105,7 @@ class DrawnColumns:
         else:
             tokens = self._batch.draw(logits)
         self._tokens.index_copy_(1, self._place, tokens[:, None])
+        self._drawn.copy_(tokens)
         self.following.copy_(tokens.clamp(min=0))
         states = self._batch.rows.states
         # DEAD rows have ended too; the error word says why.
@@ -116,9 +129,21 @@ class DrawnColumns:
             if bool(self._copied):
                 return True
         self._copied.copy_(self._over, non_blocking=True)
-        self._copying = torch.cuda.Event()
-        self._copying.record()  # pyright: ignore[reportUnknownMemberType]
+        self._copying = _recorded()
         return False
+
+    def copied(self) -> Callable[[], Tensor]:
+        """Begin to copy the drawn tokens to the host; calling the result waits for them."""
+        tokens = torch.empty(len(self._drawn), dtype=torch.int64, pin_memory=not self._waits)
+        tokens.copy_(self._drawn, non_blocking=not self._waits)
+        done = None if self._waits else _recorded()
+
+        def wait() -> Tensor:
+            if done is not None:
+                done.synchronize()
+            return tokens
+
+        return wait
 
     def texts(self, count: int) -> list[GrowingText]:
         """The first columns as texts. Waits for the device."""
@@ -131,3 +156,10 @@ class DrawnColumns:
             GrowingText(ints(row), of_model, of_mask)
             for row, of_model, of_mask in zip(tokens.cpu(), model, constrained, strict=True)
         ]
+
+
+def _recorded() -> torch.cuda.Event:
+    """An event after all that was launched so far."""
+    event = torch.cuda.Event()
+    event.record()  # pyright: ignore[reportUnknownMemberType]
+    return event

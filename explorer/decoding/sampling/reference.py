@@ -63,6 +63,11 @@ class Rows:
         limits = [UNLIMITED if m is None else m for m in max_tokens or [None] * len(states)]
         return cls(put(states), put(constraint), put(limits), put(streams), put(zeros))
 
+    def on(self, device: str | torch.device) -> Rows:
+        """A copy on a device."""
+        parts = (self.states, self.constraint, self.remaining, self.streams, self.positions)
+        return Rows(*(part.to(device, copy=True) for part in parts))
+
 
 def reference_step(
     masks: DeviceMasks, sampler: Sampler, logits: Tensor, rows: Rows, seed: int
@@ -78,20 +83,36 @@ def reference_step(
         noted in the error word. A `DONE` row gets EOS regardless of its logits.
     """
     masks.mask_(logits, rows.states, rows.constraint, rows.remaining, step=rows.positions)
-    drawn = _drawn(sampler, logits, rows, seed)
-    tokens = torch.where(rows.states == DONE, masks.vocabulary.eos_ids[0], drawn)
+    tokens, _ = chosen(masks, sampler, logits, rows, seed)
     following = masks.advance(rows.states, tokens, rows.constraint, step=rows.positions)
     move_on(rows, following)
     return tokens
 
 
-def _drawn(sampler: Sampler, logits: Tensor, rows: Rows, seed: int) -> Tensor:
-    """The token of each row, −1 where there is none, from masked logits."""
+def chosen(
+    masks: DeviceMasks, sampler: Sampler, logits: Tensor, rows: Rows, seed: int
+) -> tuple[Tensor, Tensor]:
+    """Draw one token in each row, without advancing.
+
+    Args:
+        logits: float[B, W], masked; not changed.
+
+    Returns:
+        int64[B] as in `reference_step`, and the scores from which they were drawn: those of
+        `Sampler.drawable`, for a greedy sampler the masked logits.
+    """
     if sampler.greedy:
+        scores = logits
         highest, token = logits.max(-1)
-        return torch.where(highest.isfinite(), token, -1)
-    scores = sampler.drawable(logits)
-    numbers = uniforms(seed, rows.streams, rows.positions)
+        drawn = torch.where(highest.isfinite(), token, -1)
+    else:
+        scores = sampler.drawable(logits)
+        drawn = _drawn(sampler, scores, uniforms(seed, rows.streams, rows.positions))
+    return torch.where(rows.states == DONE, masks.vocabulary.eos_ids[0], drawn), scores
+
+
+def _drawn(sampler: Sampler, scores: Tensor, numbers: Tensor) -> Tensor:
+    """The token of each row, −1 where there is none."""
     if sampler.top_k is None or sampler.top_k >= scores.shape[-1]:
         return sampler.draw(scores, numbers)
     # The tokens that were left out weigh nothing, so the draw is the same without them.

@@ -18,7 +18,8 @@ There are three implementations of the same mask, held equal by the tests:
 - anywhere, plain torch, which is the reference and can be captured in a CUDA graph too.
 
 A machine without a table (`explorer.tokens.machine`) has only the sentinels' rows in the tables. A
-batch that contains one is read on the host at every step, and its masks are uploaded packed.
+batch that contains one is read on the host at every step; its masks are sent packed, once for each
+state (`explorer.tokens.masks.stored`).
 
 Apart from that no shape here depends on data, and only `check` and the CPU implementation wait for
 the device.
@@ -51,6 +52,7 @@ from explorer.tokens.masks.packed import (
     masked_reference,
     uploaded,
 )
+from explorer.tokens.masks.stored import StoredRows
 from explorer.tokens.masks.tensors import (
     checked_device,
     checked_rows,
@@ -139,11 +141,13 @@ class DeviceMasks:
         self.tables = device_tables(rows, classes, self.device)
         machines = self.constraints or (Free(self.vocabulary),)
         self._host = HostMasks(machines, self._asked, self._needed)
+        self.stored = StoredRows(self.device)
+        """The masks of machines without a table, as far as they were asked for on a device."""
 
     @property
     def nbytes(self) -> int:
         """Bytes on the device, for all machines together."""
-        return self.tables.nbytes
+        return self.tables.nbytes + self.stored.nbytes
 
     @property
     def asks_host(self) -> bool:
@@ -183,7 +187,7 @@ class DeviceMasks:
         if self.asks_host or logits.device.type == "cpu":
             rows = self.packed_rows(states, constraint, remaining, step=step)
             if logits.device.type != "cpu":
-                return mask_on_device_(logits, rows)
+                return self.mask_stored_(logits, self.stored.places(rows))
             mask_rows_(logits, rows)
             return logits
         constraint = self._constraint_of_rows(constraint, len(states))
@@ -194,6 +198,15 @@ class DeviceMasks:
                 self.tables, self.error.word, logits, states, constraint, remaining, step
             )
         return self.mask_reference_(logits, states, constraint, remaining, step=step)
+
+    def mask_stored_(self, logits: Tensor, places: Tensor) -> Tensor:
+        """`mask_` by stored masks, without asking anything on the host.
+
+        Args:
+            logits: As in `mask_`.
+            places: int64[B], from ``stored.places(packed_rows(...))``.
+        """
+        return mask_on_device_(logits, self.stored.words(places))
 
     def mask_reference_(
         self,
@@ -254,8 +267,9 @@ class DeviceMasks:
         constraint = self._constraint_of_rows(constraint, batch)
         if self.asks_host:
             following, faults = self._host.advance(ints(states), ints(constraint), ints(tokens))
-            self.error.write(torch.tensor(faults, device=self.device), states, step)
-            return torch.tensor(following, dtype=torch.int64, device=self.device)
+            if any(faults):
+                self.error.write(torch.tensor(faults, device=states.device), states, step)
+            return torch.tensor(following, dtype=torch.int64, device=states.device)
         tables, given = self.tables, states
         constraint, row, known = tables.locate(states, constraint)
         in_range = (tokens >= 0) & (tokens < tables.token_class.shape[1])

@@ -85,7 +85,7 @@ class ErrorWord:
         Args:
             fault: int64[B], 0 for none.
             states: int64[B].
-            step: The step number: an int, or int64[] or int64[B] on the device.
+            step: The step number: an int, or int64[] or int64[B] beside the states.
         """
         if not isinstance(step, Tensor):
             step = torch.full_like(fault, whole_number("step", step, None, LAST_STEP))
@@ -98,6 +98,7 @@ class ErrorWord:
             states,
         ]
         entry = torch.cat([value.to(torch.int64).gather(0, row) for value in values])
+        entry = entry.to(self.word.device)  # Rows that are followed on the host are not there.
         fresh = (self.word[:1] == 0) & (entry[:1] != 0)
         self.word.copy_(torch.where(fresh, entry, self.word))
 

@@ -209,14 +209,13 @@ def unpacked(words: Tensor, width: int) -> Tensor:
     return bits.reshape(len(words), -1)[:, :width].to(torch.bool)
 
 
-def mask_on_device_(logits: Tensor, rows: Sequence[UInt32]) -> Tensor:
+def mask_on_device_(logits: Tensor, words: Tensor) -> Tensor:
     """Write -inf, in place, where a token is not allowed, on any device.
 
     Args:
         logits: float[B, W] with adjacent columns.
-        rows: The packed mask of each row, in the host's memory, all equally long.
+        words: int32[B, n], the packed mask of each row, on the same device.
     """
-    words = uploaded(rows, logits.device)
     if logits.device.type == "cuda" and find_spec("triton") is not None:
         from explorer.tokens.masks.kernels import launch_words
 
@@ -227,12 +226,20 @@ def mask_on_device_(logits: Tensor, rows: Sequence[UInt32]) -> Tensor:
 def uploaded(rows: Sequence[UInt32], device: torch.device) -> Tensor:
     """Packed masks of equal length, on a device: int32[B, n]."""
     packed = np.array(rows, np.uint32).view(np.int32)
-    return torch.from_numpy(packed).to(device)  # pyright: ignore[reportUnknownMemberType]
+    return sent(torch.from_numpy(packed), device)  # pyright: ignore[reportUnknownMemberType]
+
+
+def sent(numbers: Tensor, device: torch.device) -> Tensor:
+    """Numbers of the host on a device, without waiting for what the device still has to do."""
+    if device.type == "cuda":
+        numbers = numbers.pin_memory()
+    return numbers.to(device, non_blocking=True)
 
 
 def masked_on_device(logits: Tensor, rows: Sequence[UInt32]) -> tuple[Tensor, list[int]]:
     """`masked_rows` for logits on any device. Waits for the device."""
-    masked = mask_on_device_(logits.clone(memory_format=torch.contiguous_format), rows)
+    words = uploaded(rows, logits.device)
+    masked = mask_on_device_(logits.clone(memory_format=torch.contiguous_format), words)
     highest = masked.detach().amax(-1)
     broken = highest.isnan() | (highest == torch.inf)
     fault = torch.where(highest == -torch.inf, IMPOSSIBLE, torch.where(broken, NOT_NUMBERS, 0))
