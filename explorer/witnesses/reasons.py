@@ -23,17 +23,17 @@ from explorer.witnesses.judging import Judge, judge_of
 from explorer.witnesses.messages import Statement
 from explorer.witnesses.readings import ComparedState, readings_of
 
-_SAME: Final = "our mask is the engine's on the token, and the engine's own mask stays the same"
+_SAME: Final = "our mask equals the engine's on the token, and the engine's own mask does not change"
 
 CLASSES: Final[Mapping[str, str]] = {
-    "forced tokens": "With only the longest token of a text that must follow, our mask is the "
+    "forced tokens": "If only the longest token of a text that must follow is allowed, our mask "
+    "equals the engine's.",
+    "trim": "If the states are kept that no tokens of the vocabulary can finish, our mask equals the "
     "engine's.",
-    "trim": "With the states kept that no tokens of the vocabulary can finish, our mask is the "
-    "engine's.",
-    "whitespace rule": f"With another layout of JSON {_SAME}.",
+    "whitespace rule": f"With another layout of JSON, {_SAME}.",
     "dialect": "With another documented reading (a dot that matches a new line or does not, "
-    f"members in any order, no unnamed members) {_SAME}.",
-    "unsupported keyword": f"With a keyword left out (or `oneOf` read as `anyOf`) {_SAME}.",
+    f"members in any order, no unnamed members), {_SAME}.",
+    "unsupported keyword": f"With a keyword left out (or `oneOf` read as `anyOf`), {_SAME}.",
     "Unicode class": f"With other characters in `\\d`, `\\w` and `\\s`, spelled out, {_SAME}.",
     "contradicted": "No reading explains it, and an independent judge contradicts the engine: it "
     "accepts a whole text through a token that the engine masks, or refuses a text that the engine "

@@ -95,7 +95,7 @@ KNOWN_ROWS: Final = (
     Known("outlines-core", "regex", "a*d|b", "", "a", True, "ad", True, "trim",
           "it does not trim states that the vocabulary cannot finish, here one without d"),
     Known("llguidance", "regex", "hello", "", "h", False, "hello", True, "forced tokens",
-          "where one text only can follow, it allows the longest token of it alone"),
+          "where only one text can follow, it allows only its longest token"),
     Known("outlines-core", "json_schema", _schema(type="integer", minimum=3), "2", "", True, "2",
           False, "unsupported keyword", "it ignores minimum"),
     Known("outlines-core", "json_schema", _schema(type="integer", multipleOf=3), "4", "", True,
