@@ -23,13 +23,15 @@ from explorer.witnesses.judging import Judge, judge_of
 from explorer.witnesses.messages import Statement
 from explorer.witnesses.readings import ComparedState, readings_of
 
-_SAME: Final = "our mask equals the engine's on the token, and the engine's own mask does not change"
+_SAME: Final = (
+    "our mask equals the engine's on the token, and the engine's own mask does not change"
+)
 
 CLASSES: Final[Mapping[str, str]] = {
     "forced tokens": "If only the longest token of a text that must follow is allowed, our mask "
     "equals the engine's.",
-    "trim": "If the states are kept that no tokens of the vocabulary can finish, our mask equals the "
-    "engine's.",
+    "trim": "If the states are kept that no tokens of the vocabulary can finish, our mask equals "
+    "the engine's.",
     "whitespace rule": f"With another layout of JSON, {_SAME}.",
     "dialect": "With another documented reading (a dot that matches a new line or does not, "
     f"members in any order, no unnamed members), {_SAME}.",
