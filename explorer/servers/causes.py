@@ -153,7 +153,7 @@ def _not_in_force(run: ServerRun, read: RunReading) -> str:
         return sentence_on("late", run, mark=read.run.mark) if read.run.mark else (
             sentence_on("fence", run) + check
         )  # fmt: skip
-    prose = after[:2].isalpha() and asked is not None and asked.is_json
+    prose = (after[:2].isalpha() or after[:1].isupper()) and asked is not None and asked.has_schema
     if not prose or reasoning_in(run.text or after.decode(errors="ignore")) is not None:
         return ""
     return sentence_on("prose", run) + check

@@ -43,6 +43,8 @@ WHOLE_SCHEMA: Final = "the whole schema"
 _UNIT: Final = re.compile(rb'(?:[,:]\s*)?(?:"(?:[^"\\]|\\.)*"?|[-+.0-9A-Za-z]+|[^"]?)', re.DOTALL)
 """A unit of JSON: a string, a number, a word, a comma with what comes next."""
 _IN_STRING: Final = re.compile(rb'(?:[^"\\]|\\.)*"?', re.DOTALL)
+_OUTLINE: Final = re.compile(rb'\\.|["\[{\]}]', re.DOTALL)
+"""An escape, a quotation mark or a bracket."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +146,14 @@ class ReasonSearch:
             reasons = self._found(ended, around)  # A number that ends says more than its digits.
             if reasons and len(reasons[0].lifted.pointers) <= FEW:
                 return reasons
-        return self._found(asked, around)
+        reasons = self._found(asked, around)
+        closed = _to_its_end(data, offer)
+        if closed and any("property_order" in dict(each.lifted.options) for each in reasons):
+            # A property that never comes is missing, whatever the order.
+            missing = self._found(Question(data, closed), around)
+            if missing and not missing[0].lifted.options and len(missing[0].lifted.pointers) == 1:
+                return missing
+        return reasons
 
     def _found(self, asked: Question, around: tuple[str, ...]) -> list[Reason]:
         search = self._search
@@ -237,6 +246,19 @@ class ReasonSearch:
 
 def _shown(around: tuple[str, ...]) -> str:
     return around[0] or WHOLE_SCHEMA
+
+
+def _to_its_end(data: bytes, offer: bytes) -> bytes:
+    """An offer as far as the end of the object in which a text stops; empty without that end."""
+    quoted, depth = in_text(spot_of(data)), 0
+    for match in _OUTLINE.finditer(offer):
+        if match.group() == b'"':
+            quoted = not quoted
+        elif not quoted and len(match.group()) == 1:
+            depth += 1 if match.group() in b"[{" else -1
+            if depth < 0:
+                return offer[: match.end()]
+    return b""
 
 
 def _unit(data: bytes, offer: bytes) -> bytes:

@@ -277,7 +277,7 @@ def _exactly(keyword: str, value: object, asked: Question) -> str:
     """A sentence that names the property or the type; empty where the keyword's own is as good."""
     spot = spot_of(asked.text)
     if keyword == "required" and isinstance(value, list):
-        met = {each.name for each in names_of(spot.outline or b"")}
+        met = {each.name for each in names_of((spot.outline or b"") + asked.offer) if not each.way}
         missing = [name for name in cast("list[str]", value) if name not in met]
         return _missing(missing) if met or (spot.outline or b"")[:1] == b"{" else ""
     if keyword == "dependentRequired" and isinstance(value, dict):
