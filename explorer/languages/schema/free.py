@@ -45,10 +45,14 @@ def json(
         >>> flat.accepts('{"a":1}'), flat.accepts('{"a":{}}'), flat.accepts("[]")
         (True, False, False)
     """
-    whole_number("max_object_depth", max_object_depth, 0, DEEPEST, error=ConstraintError)
-    whole_number("max_array_depth", max_array_depth, 0, DEEPEST, error=ConstraintError)
+    most_objects = whole_number(
+        "max_object_depth", max_object_depth, 0, DEEPEST, error=ConstraintError
+    )
+    most_arrays = whole_number(
+        "max_array_depth", max_array_depth, 0, DEEPEST, error=ConstraintError
+    )
     values: dict[str, Any] = {}
-    for objects, arrays in product(range(max_object_depth + 1), range(max_array_depth + 1)):
+    for objects, arrays in product(range(most_objects + 1), range(most_arrays + 1)):
         value: dict[str, Any] = {"type": ["null", "boolean", "number", "string"]}
         if objects:
             value["type"].append("object")
@@ -57,5 +61,5 @@ def json(
             value["type"].append("array")
             value["items"] = {"$ref": f"#/$defs/{objects},{arrays - 1}"}
         values[f"{objects},{arrays}"] = value
-    schema = {"$ref": f"#/$defs/{max_object_depth},{max_array_depth}", "$defs": values}
+    schema = {"$ref": f"#/$defs/{most_objects},{most_arrays}", "$defs": values}
     return json_schema(schema, whitespace=whitespace)

@@ -133,7 +133,7 @@ def profile(
         )
     source = constraint.source
     warm_up()
-    meter = Meter(budget or USUAL)
+    meter = Meter(USUAL if budget is None else budget)
     places = subschemas(source.parsed, source.remote_schemas)
     closed = ClosedSchema(source.options.bounded(), meter)
     rows: dict[str, Row] = {}

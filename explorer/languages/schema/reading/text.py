@@ -121,7 +121,7 @@ def _not_json(text: str, error: json.JSONDecodeError) -> ConstraintError:
     comma = len(text[: at + text.startswith(",", at)].rstrip()) - 1  # Where one may stand.
     if text.startswith(("//", "/*", "#"), at):
         said, remedy = "here is a comment", "JSON has none: take the comments out."
-    elif text[comma] == "," and (after := text[comma + 1 :].lstrip()[:1]) in ("}", "]"):
+    elif text[comma : comma + 1] == "," and (after := text[comma + 1 :].lstrip()[:1]) in ("}", "]"):
         at, said = comma, f"here is a comma before {after}"
         remedy = "JSON has none after the last member or item: take it out."
     return _at(text, at, f"The schema is not JSON: {said}", remedy)
