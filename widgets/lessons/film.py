@@ -1,13 +1,17 @@
 """A machine reading a text as a strip of pictures, one frame for each arc; and a stack likewise.
 
-The motion of the explorer becomes still pictures, which can be printed and compared.
+The motion of the explorer becomes still pictures, which can be printed and compared. A notebook
+shows one frame of a film at a time, with a slider; a page without scripts shows all of them.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Final
+from urllib.parse import quote
 
 from explorer.automata.rules.pushdown import Pushdown
 from explorer.errors import ExplorerError
@@ -31,6 +35,44 @@ from widgets.lessons.lettered import Arc, arc_words, is_acceptor, lettered_figur
 
 MOST: Final = 16
 """The most frames of a strip."""
+
+
+HEAD: Final = 34.0
+"""The height above the first frame of a film, in pixels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Film(Snapshot):
+    """A picture of frames below each other, of which a notebook shows one.
+
+    Args:
+        each: The height of a frame, in pixels.
+        said: What each frame shows, in words.
+    """
+
+    each: float = 0.0
+    said: tuple[str, ...] = ()
+
+    def to_mimebundle(self) -> dict[str, str]:
+        """The frame that a slider chooses, all frames, and their text, by media type."""
+        image, words = quote(self.svg), escape(self.text)
+        moves = (
+            "const strip = this.nextElementSibling.querySelector('img');"
+            f"strip.style.marginTop = -({HEAD:g} + this.value * {self.each:g}) + 'px';"
+            "this.setAttribute('aria-valuetext', JSON.parse(this.dataset.said)[this.value])"
+        )
+        slider = (
+            f'<figure class="lmx-film" style="margin:0">'
+            f'<b style="font-size:13px">{escape(self.title)}</b><br>'
+            f'<input type="range" min="0" max="{len(self.said) - 1}" value="0" style="width:320px"'
+            f' aria-label="frame" aria-valuetext="{escape(self.said[0])}"'
+            f' data-lm-suppress-shortcuts="true"'
+            f' data-said="{escape(json.dumps(self.said))}" oninput="{escape(moves)}">'
+            f'<div style="overflow-x:auto"><div style="overflow:hidden; width:max-content;'
+            f' height:{self.each:g}px"><img alt="{words}" style="max-width:none;'
+            f' margin-top:-{HEAD:g}px" src="data:image/svg+xml,{image}"></div></div></figure>'
+        )
+        return {"text/html": slider, **Snapshot.to_mimebundle(self)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +145,8 @@ def reading_picture(
     *,
     names: Sequence[str] = (),
     loops: bool = False,
-) -> Snapshot:
-    """A machine that reads symbols, one frame below the other.
+) -> Film:
+    """A machine that reads symbols, one frame for each arc.
 
     Args:
         title: The title, such as the text that it reads.
@@ -136,7 +178,7 @@ def reading_picture(
     layout = lay_out_figures({"stage": figure})["stage"]
     both = not is_acceptor(shown)
     parts = [text(12, 22, title, size=13, bold=True)]
-    lines, y, read = [title], 34.0, ""
+    lines, y, read = [title], HEAD, ""
     done: list[str] = []
     for k, state in enumerate(way.states):
         edges: dict[str, Mark] = {}
@@ -168,7 +210,8 @@ def reading_picture(
         lines.append(words)
     width = max(layout.width + 20, max(map(len, lines)) * 7.0 + 24)
     described, alt = "\n".join(lines), "; ".join(lines)
-    return Snapshot(document(width, y + 8, alt, parts), described, alt)
+    svg = document(width, y + 8, alt, parts)
+    return Film(svg, described, title, each=layout.height + 26, said=tuple(lines[1:]))
 
 
 COLUMN: Final = 86.0

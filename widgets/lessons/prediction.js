@@ -12,12 +12,30 @@ function spoken(words) {
   return words.split("`").map((part, k) => (k % 2 ? element("code", part) : part));
 }
 
+// One frame of a film, and a slider that chooses it.
+function film(frame, { head, each, said }) {
+  const picture = frame.firstChild;
+  const window = element("div", "", { style: `overflow: hidden; width: max-content; height: ${each}px` });
+  const slider = element("input", "", { type: "range", min: 0, max: said.length - 1, value: 0, "aria-label": "frame", "data-lm-suppress-shortcuts": "true" });
+  const show = () => {
+    picture.style.marginTop = `${-(head + slider.value * each)}px`;
+    slider.setAttribute("aria-valuetext", said[slider.value]);
+  };
+  slider.addEventListener("input", show);
+  window.append(picture);
+  frame.append(window);
+  show();
+  const both = element("div", "", { class: "lmx-film" });
+  both.append(slider, frame);
+  return both;
+}
+
 function shownPart(part) {
   if (part.svg) {
     const frame = element("div", "", { class: "lmx-guess-picture", tabindex: "0" });
     const source = "data:image/svg+xml," + encodeURIComponent(part.svg);
     frame.append(element("img", "", { src: source, alt: part.alt }));
-    return frame;
+    return part.film ? film(frame, part.film) : frame;
   }
   if (part.rows) {
     const table = element("table");

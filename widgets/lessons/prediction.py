@@ -24,6 +24,7 @@ from explorer.arguments import wrong as wrong_argument
 from explorer.course.checking import reveal
 from explorer.course.exercise import plain_value, same_value
 from widgets.figures.snapshot import Snapshot
+from widgets.lessons.film import HEAD, Film
 from widgets.lessons.rows import LessonTable
 
 FOLDED: Final = "application/vnd.explorer.prediction+json"
@@ -33,7 +34,8 @@ WAITING: Final = "Your guess first: the result is shown after it."
 
 Kind = Literal["choice", "number", "text", "state"]
 Part = dict[str, Any]
-"""A part of the result, shown after the guess: ``text``, ``svg`` with ``alt``, or a table."""
+"""A part of the result, shown after the guess: ``text``, ``svg`` with ``alt`` (and perhaps the
+frames of a ``film``), or a table."""
 
 _TITLE: Final = re.compile(r"<title>(.*?)</title>", re.DOTALL)
 _CODE: Final = re.compile(r"`([^`]*)`")
@@ -227,7 +229,10 @@ def _part(one: object) -> Part:
     if isinstance(one, Snapshot):
         title = _TITLE.search(one.svg)
         alt = unescape(title[1]) if title else one.title
-        return {"svg": one.svg, "alt": alt, "text": one.text}
+        part: Part = {"svg": one.svg, "alt": alt, "text": one.text}
+        if isinstance(one, Film):
+            part["film"] = {"head": HEAD, "each": one.each, "said": list(one.said)}
+        return part
     if isinstance(one, LessonTable):
         rows = [list(row) for row in one.rows]
         return {"caption": one.caption, "head": list(one.head), "rows": rows, "text": one.text}
