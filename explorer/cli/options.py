@@ -276,7 +276,10 @@ def _unstaged_constraint(
         path = file_path("--grammar", arguments.grammar)
         syntax = "lark" if path.suffix.lower() == ".lark" else "gbnf"
         several = False if arguments.unambiguous else None
-        return grammar(read_text(path), syntax, start=arguments.start, ambiguous=several)
+        folder = path.parent if syntax == "lark" else None
+        return grammar(
+            read_text(path), syntax, start=arguments.start, folder=folder, ambiguous=several
+        )
     return None if arguments.choice is None else choice(arguments.choice)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Final
 
 from explorer.arguments import flag, instance, plain, shown, whole_number, wrong
 from explorer.budget import Budget
 from explorer.errors import ConstraintError
 from explorer.languages.constraint import Constraint
+from explorer.languages.grammar.notations.imports import with_files
 from explorer.languages.grammar.source import INDENT, MOST_INDENT, NOTATIONS
 
 _BYTE_ORDER_MARK: Final = "\ufeff"
@@ -20,6 +22,7 @@ def grammar(
     *,
     start: str | None = None,
     indent: int = INDENT,
+    folder: str | PathLike[str] | None = None,
     ambiguous: bool | None = None,
     budget: Budget | None = None,
 ) -> Constraint:
@@ -32,6 +35,7 @@ def grammar(
         start: The rule with which a text begins; by default ``root`` in GBNF and ``start`` in Lark.
         indent: The most columns of a block, where a grammar in Lark declares ``_INDENT`` and
             ``_DEDENT``. Its machine grows with this number.
+        folder: The folder of the files that a grammar in Lark imports (``%import .file.rule``).
         ambiguous: By default every way to read a text is followed, with one stack where one is
             enough; if a text can be read in two ways, a remark of the report shows a shortest one
             and a rewrite. ``False`` refuses such a grammar (Koo et al. 2024, section 3.1), and
@@ -68,4 +72,11 @@ def grammar(
     )  # fmt: skip
     most = whole_number("indent", indent, 1, MOST_INDENT, error=ConstraintError)
     text = text.removeprefix(_BYTE_ORDER_MARK)
+    if syntax == "lark":
+        text = with_files(text, folder)
+    elif folder is not None:
+        raise ConstraintError(
+            "GBNF has no imports, so there is nothing to read in a folder.",
+            remedy="Leave folder out.",
+        )
     return Constraint(kind.of(text, ambiguous=several, start=begins, indent=most, budget=budget))

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from types import MappingProxyType
 from typing import ClassVar, Final, NamedTuple, Self
 
 from explorer.arguments import counted, flag, instance, whole_number, whole_text
@@ -22,7 +21,6 @@ from explorer.languages.grammar.notations.checks import check_rules, unused_rule
 from explorer.languages.grammar.notations.gbnf import GbnfReader
 from explorer.languages.grammar.notations.indentation import AROUND
 from explorer.languages.grammar.notations.lark import LarkReader
-from explorer.languages.grammar.notations.library import LIBRARIES
 from explorer.languages.grammar.notations.reading import (
     MOST_CHARACTERS,
     Bodies,
@@ -78,8 +76,6 @@ class GrammarText(Source):
 
     reader: ClassVar[type[GrammarReader]]
     notation: ClassVar[str]
-    elsewhere: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """The remedies for names that are known but not defined in the text."""
 
     grammar: str
     ambiguous: bool | None = None
@@ -114,7 +110,7 @@ class GrammarText(Source):
         rules = reader.rules()
         check_rules(
             self.grammar, rules, self.root(rules), circles=self.ambiguous is not False,
-            elsewhere=self.elsewhere, meter=meter,
+            elsewhere=reader.elsewhere, meter=meter,
         )  # fmt: skip
         return ReadGrammar(tuple(rules), reader.written(rules), tuple(reader.leaves))
 
@@ -267,13 +263,6 @@ class LarkGrammar(GrammarText):
 
     kind: ClassVar[str] = "lark-grammar"
     reader: ClassVar[type[GrammarReader]] = LarkReader
-    elsewhere: ClassVar[Mapping[str, str]] = MappingProxyType(
-        {
-            name: f"Write %import {library}.{name} on a line of its own."
-            for library, names in [*LIBRARIES.items()][::-1]
-            for name in names
-        }
-    )
 
     @property
     def space_remedy(self) -> str:

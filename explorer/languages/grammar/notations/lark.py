@@ -16,7 +16,7 @@ change no language; an empty ``%llguidance {}`` changes nothing. The rule ``star
 Ignored text may stand at the beginning and after every terminal of a rule, not inside a terminal. A
 text belongs to the language if it can be cut into terminals in any way, as with Lark's Earley
 parser and its lexer ``dynamic_complete``: nothing is decided by the longest match. Refused by name
-are imports of other files, llguidance's ``%lark``, and its limits and temperatures. A grammar that
+are llguidance's ``%lark``, and its limits and temperatures. A grammar that
 declares ``_INDENT`` and ``_DEDENT`` has significant indentation (`indentation`).
 """
 
@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from types import MappingProxyType
@@ -141,6 +141,21 @@ class LarkReader(GrammarReader):
         self.lazy: set[object] = set()
         self._kept: list[Node] = []  # So that each has an id of its own.
         self.unwritten: list[WrittenRule] | None = None
+
+    @property
+    def elsewhere(self) -> Mapping[str, str]:
+        """The remedies for the terminals of libraries, and for what ``%declare`` names."""
+        remedies = {
+            name: f"Write %import {library}.{name} on a line of its own."
+            for library, names in [*LIBRARIES.items()][::-1]
+            for name in names
+        }
+        declared = {
+            name: f"%declare leaves it to a program beside Lark: write its text in the place of "
+            f"%declare, {name}: /.../."
+            for name in self.declared
+        }
+        return remedies | declared
 
     def rules(self) -> list[WrittenRule]:
         """All rules and terminals, in the order of the text."""
@@ -437,7 +452,9 @@ class LarkReader(GrammarReader):
             written = _PATH.match(self.text, self.at - len(library))
             raise self.wrong(
                 f"Only the libraries {', '.join(LIBRARIES)} can be imported",
-                "Write the rules of the other file beside these.", begin,
+                "Give grammar(..., folder=...) the folder of the other file."
+                if library == ""
+                else "Write the rules of the other file beside these.", begin,
                 written.end() if written else None,
             )  # fmt: skip
         names: list[tuple[str, int, int]] = []

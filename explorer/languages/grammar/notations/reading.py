@@ -126,6 +126,11 @@ class GrammarReader(ABC):
         self.depth = 0
         self.meter = Meter()
 
+    @property
+    def elsewhere(self) -> Mapping[str, str]:
+        """The remedies for names that are known but not defined in the text."""
+        return {}
+
     def wrong(
         self, reason: str, remedy: str = "", start: int | None = None, end: int | None = None
     ) -> GrammarError:
