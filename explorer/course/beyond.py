@@ -14,23 +14,18 @@ BEYOND: Final[tuple[Exercise, ...]] = (
         3,
         "A string ends, a colon, a space, and a string begins: four terminals, three borders.",
         "Name the terminal of each character. Between two different terminals there is a border.",
-        ((lambda answer: answer == 4, "That is how many terminals it touches."),),
+        wrong={4: "That is how many terminals it touches."},
     ),
     ValueExercise(
         "invasive-sums",
         {"(", "1", "1)"},
         "After a plus comes a number or a bracket, and `1)` crosses one border.",
         "First ask the parser what may follow a plus. Then count the borders of each token.",
-        (
-            (
-                lambda answer: isinstance(answer, frozenset) and "+1" in answer,
-                "A plus may not follow a plus: the parser forbids it.",
-            ),
-            (
-                lambda answer: isinstance(answer, frozenset) and "1)" not in answer,
-                "A number and a closing bracket are two terminals, so one border: k = 1 allows it.",
-            ),
-        ),
+        has={"+1": "A plus may not follow a plus: the parser forbids it."},
+        lacks={
+            "1)": "A number and a closing bracket are two terminals, so one border: "
+            "k = 1 allows it."
+        },
     ),
     LanguageExercise(
         "terminals-substring",
@@ -43,7 +38,7 @@ BEYOND: Final[tuple[Exercise, ...]] = (
         "TEXT_UNTIL",
         "It reads any text up to a stop phrase, and the phrase itself.",
         "Which of the nine names speaks of an end?",
-        ((lambda answer: answer == "PARAGRAPH_TOKEN", "That is one token without a line break."),),
+        wrong={"PARAGRAPH_TOKEN": "That is one token without a line break."},
     ),
     ValueExercise(
         "lemma-base",
@@ -56,7 +51,7 @@ BEYOND: Final[tuple[Exercise, ...]] = (
         "foofood",
         "One cycle more, and it writes the bytes of its token.",
         "The text so far stays; then the path goes round the cycle of the new token once.",
-        ((lambda answer: answer == "food", "That is the new token alone."),),
+        wrong={"food": "That is the new token alone."},
     ),
     ValueExercise(
         "lemma-mutant",
@@ -64,41 +59,27 @@ BEYOND: Final[tuple[Exercise, ...]] = (
         "The cycles are closed, so Lemma 1 holds; but two cycles write the bytes of another token "
         "than they read.",
         "Read the three steps again. Which of them speaks of what a single cycle reads and writes?",
-        (
-            (
-                lambda answer: answer == 1,
-                "Lemma 1 is about where the arcs lead, and not about their labels.",
-            ),
-            (
-                lambda answer: answer == 3,
-                "That step adds cycles up, and trusts each of them. Look at a single one.",
-            ),
-        ),
+        wrong={
+            1: "Lemma 1 is about where the arcs lead, and not about their labels.",
+            3: "That step adds cycles up, and trusts each of them. Look at a single one.",
+        },
     ),
     ValueExercise(
         "neighbours-reject",
         40,
         "The two shares multiply, and the other 60 texts were drawn for nothing.",
         "A text is kept if it passes both tokens.",
-        (
-            (lambda answer: answer == 50, "Those pass the first token. The other one follows."),
-            (
-                lambda answer: answer == 30,
-                "That subtracts the shares. 0.8 of those that pass go on.",
-            ),
-        ),
+        wrong={
+            50: "Those pass the first token. The other one follows.",
+            30: "That subtracts the shares. 0.8 of those that pass go on.",
+        },
     ),
     ValueExercise(
         "neighbours-trim",
         {"b", "c"},
         "After `a` only a `d` could finish the text, and no token writes one.",
         "Which token can still be followed by others up to the end?",
-        (
-            (
-                lambda answer: isinstance(answer, frozenset) and "a" in answer,
-                "That is what an index without trimming allows. How would the text end?",
-            ),
-        ),
+        has={"a": "That is what an index without trimming allows. How would the text end?"},
     ),
     ValueExercise(
         "zoo-faults",
@@ -124,41 +105,31 @@ BEYOND: Final[tuple[Exercise, ...]] = (
         {"{", '{"'},
         "A token may hold the brace and the quote of the first name.",
         "Write each token down. Can the result still become an object?",
-        (
-            (
-                lambda answer: answer == frozenset("{"),
-                "That is what the engine allows. Which longer token begins in the same way?",
-            ),
-        ),
+        wrong={
+            frozenset(
+                "{"
+            ): "That is what the engine allows. Which longer token begins in the same way?",
+        },
     ),
     ValueExercise(
         "phases-crossing",
         {">", "> add", "> no"},
         "Each of them ends the reasoning, and begins something that may follow it.",
         "Each token ends the reasoning. What is left of it must begin a call or an answer.",
-        (
-            (
-                lambda answer: isinstance(answer, frozenset) and "> sub" in answer,
-                "There is no tool of that name.",
-            ),
-            (
-                lambda answer: isinstance(answer, frozenset) and "> 4" in answer,
-                "A number comes only after the name of the tool.",
-            ),
-        ),
+        has={
+            "> sub": "There is no tool of that name.",
+            "> 4": "A number comes only after the name of the tool.",
+        },
     ),
     ValueExercise(
         "phases-open",
         1,
         "Only the call goes on after ` a`: with a d.",
         "The text is read up to ` a`. Which phases may begin with that?",
-        (
-            (
-                lambda answer: answer == 2,
-                "That was right before the a. No answer begins with ` a`.",
-            ),
-            (lambda answer: answer == 0, "The reason names what was expected in place of the m."),
-        ),
+        wrong={
+            2: "That was right before the a. No answer begins with ` a`.",
+            0: "The reason names what was expected in place of the m.",
+        },
     ),
     LanguageExercise(
         "phases-pattern",
@@ -177,12 +148,9 @@ BEYOND: Final[tuple[Exercise, ...]] = (
         "forgotten",
         "An unknown age is a right answer, and the schema cannot say it: allow null too.",
         "Is there a right answer that nobody can write under this schema?",
-        (
-            (lambda answer: answer == "wrong", "The prompt says that an age may be unknown."),
-            (
-                lambda answer: answer == "another way",
-                "A number in place of an unknown age would be invented.",
-            ),
-        ),
+        wrong={
+            "wrong": "The prompt says that an age may be unknown.",
+            "another way": "A number in place of an unknown age would be invented.",
+        },
     ),
 )

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, Protocol, cast
 
 from explorer.budget import Budget
@@ -41,8 +41,8 @@ class Graded:
 LIMITS: Final = Budget(states=20_000, seconds=5.0)
 """Limits of a pattern that a reader gives."""
 
-Hint = tuple[Callable[[object], bool], str]
-"""A test for a kind of wrong answer, and the hint for it."""
+_NEAR: Final = 0.01
+"""The distance within which a number counts as a known wrong answer."""
 
 
 class Exercise(Protocol):
@@ -67,14 +67,18 @@ class ValueExercise:
     """An exercise whose answer is a number, a text, or several of them.
 
     Args:
-        hints: More specific hints; the first that applies is used.
+        wrong: The hints for some wrong answers.
+        has, lacks: The hints for a set with something that does not belong there, and without
+            something that does.
     """
 
     name: str
     answer: object
     right: str
     hint: str
-    hints: tuple[Hint, ...] = ()
+    wrong: Mapping[Hashable, str] = field(default_factory=dict[Hashable, str])
+    has: Mapping[str, str] = field(default_factory=dict[str, str])
+    lacks: Mapping[str, str] = field(default_factory=dict[str, str])
     within: float = 0.0
 
     def grade(self, answer: object) -> Graded:
@@ -85,10 +89,11 @@ class ValueExercise:
         if kind_in_words(given) != kind_in_words(plain_value(self.answer)):
             wanted = kind_in_words(plain_value(self.answer))
             return Graded(False, f"The answer is {wanted}, and this is {kind_in_words(given)}.")
-        for fits, words in self.hints:
-            if fits(given):
-                return Graded(False, words)
-        return Graded(False, self.hint)
+        words = [hint for value, hint in self.wrong.items() if same_value(given, value, _NEAR)]
+        if isinstance(given, frozenset):
+            words += [hint for one, hint in self.has.items() if one in given]
+            words += [hint for one, hint in self.lacks.items() if one not in given]
+        return Graded(False, [*words, self.hint][0])
 
 
 @dataclass(frozen=True)

@@ -17,28 +17,15 @@ QUICKSTART: Final[tuple[Exercise, ...]] = (
         {"f", "foo", "end"},
         "`foo` is a text of (foo)+: it may end, or be repeated. The other half needs a `for`.",
         "Write each token after `foo`. Can the result still become a text, or is it one already?",
-        (
-            (
-                lambda answer: isinstance(answer, frozenset) and "end" not in answer,
-                "Is `foo` a text of the pattern already?",
-            ),
-            (
-                lambda answer: isinstance(answer, frozenset) and "food" in answer,
-                "That was allowed by (foo)+d. Here a `d` may only stand before `for`.",
-            ),
-        ),
+        has={"food": "That was allowed by (foo)+d. Here a `d` may only stand before `for`."},
+        lacks={"end": "Is `foo` a text of the pattern already?"},
     ),
     ValueExercise(
         "quickstart-end",
         {"end"},
         "The text is complete, and nothing could follow a `d`. The end is forced.",
         "Take `foo`, then `food`: click them, or write the run in code. Which bars are not struck?",
-        (
-            (
-                lambda answer: isinstance(answer, frozenset) and "foo" in answer,
-                "That is allowed after foofoo. What about the text with its `d`?",
-            ),
-        ),
+        has={"foo": "That is allowed after foofoo. What about the text with its `d`?"},
     ),
     LanguageExercise(
         "quickstart-stop",
@@ -54,14 +41,11 @@ PROBABILITIES: Final[tuple[Exercise, ...]] = (
         0.75,
         "0.3 of the 0.4 that is allowed.",
         "Add up what is allowed. Which part of it is the second token?",
-        (
-            (lambda answer: answer == 0.3, "That is the model's probability, before the mask."),
-            (lambda answer: answer == 0.25, "That is the first token."),
-            (
-                lambda answer: isinstance(answer, int | float) and 1 < answer <= 100,
-                "A probability is a number from 0 to 1.",
-            ),
-        ),
+        wrong={
+            0.3: "That is the model's probability, before the mask.",
+            0.25: "That is the first token.",
+            75: "A probability is a number from 0 to 1.",
+        },
         within=0.001,
     ),
     ValueExercise(
@@ -69,7 +53,7 @@ PROBABILITIES: Final[tuple[Exercise, ...]] = (
         10,
         "Each step divides by its Z, so the text is divided by 0.5 × 0.2 × 1.",
         "Each step divides by its own Z. What do all three together divide by?",
-        ((lambda answer: answer == 0.1, "That is the divisor. What is the factor?"),),
+        wrong={0.1: "That is the divisor. What is the factor?"},
         within=0.001,
     ),
     ValueExercise(
@@ -89,25 +73,18 @@ TOKENS: Final[tuple[Exercise, ...]] = (
         "für",
         "The bytes C3 and BC are one character; each alone is not a character.",
         "Join the bytes first, and then decode them: b'f' + b'\\xc3' + ...",
-        (
-            (lambda answer: answer == "fr", "Every token writes its bytes, also 2 and 3."),
-            (
-                lambda answer: isinstance(answer, str) and ("Ã" in answer or "\ufffd" in answer),
-                "Do not decode the tokens one by one: join their bytes first.",
-            ),
-        ),
+        wrong={
+            "fr": "Every token writes its bytes, also 2 and 3.",
+            "fÃ¼r": "Do not decode the tokens one by one: join their bytes first.",
+            "f\ufffd\ufffdr": "Do not decode the tokens one by one: join their bytes first.",
+        },
     ),
     ValueExercise(
         "tokens-bytes",
         4,
         "Three for the first character and one for the second.",
         "One token for each byte: how many bytes has the whole text?",
-        (
-            (
-                lambda answer: answer == 2,
-                "The text has that many characters; the vocabulary has bytes.",
-            ),
-        ),
+        wrong={2: "The text has that many characters; the vocabulary has bytes."},
     ),
     ValueExercise(
         "tokens-twins",
@@ -115,12 +92,7 @@ TOKENS: Final[tuple[Exercise, ...]] = (
         "That many ids are duplicates: each writes what another id writes too.",
         "How many ids write bytes, and how many different byte strings are there? What is the "
         "difference?",
-        (
-            (
-                lambda answer: answer == 166,
-                "That is how many ids are concerned. How many byte strings do they write?",
-            ),
-        ),
+        wrong={166: "That is how many ids are concerned. How many byte strings do they write?"},
     ),
 )
 
@@ -136,23 +108,20 @@ AUTOMATA: Final[tuple[Exercise, ...]] = (
         {".", "12."},
         "After the point has been read it does not matter which digits stood before it.",
         "Read each text with a finger on the machine. Where does it end?",
-        (
-            (
-                lambda answer: isinstance(answer, frozenset) and ".5" in answer,
-                "One of your texts is complete, and 7. is not.",
-            ),
-            (
-                lambda answer: isinstance(answer, frozenset) and "5" in answer,
-                "One of your texts still waits for its point.",
-            ),
-        ),
+        has={
+            ".5": "One of your texts is complete, and 7. is not.",
+            "5": "One of your texts still waits for its point.",
+        },
     ),
     ValueExercise(
         "automata-sets",
         64,
         "It must remember for each of the last six characters whether it was an `a`.",
         "How does the number grow from one pattern to the next?",
-        ((lambda answer: answer in (10, 12), "It grows faster than that."),),
+        wrong={
+            10: "It grows faster than that.",
+            12: "It grows faster than that.",
+        },
     ),
 )
 
@@ -176,44 +145,29 @@ TRANSDUCTION: Final[tuple[Exercise, ...]] = (
         4,
         "The root, one state inside the cycle of `ab`, and two inside the cycle of `abc`.",
         "Run Algorithm 1 by hand: which line makes a state, and how often is it executed?",
-        (
-            (
-                lambda answer: answer == 3,
-                "The inner loop makes that many. Which state is there before the loop begins?",
-            ),
-            (
-                lambda answer: answer == 7,
-                "The last byte of a token makes no state: its arc goes back to the root.",
-            ),
-        ),
+        wrong={
+            3: "The inner loop makes that many. Which state is there before the loop begins?",
+            7: "The last byte of a token makes no state: its arc goes back to the root.",
+        },
     ),
     ValueExercise(
         "transduction-compact",
         3,
         "The root, and the beginnings `a` and `ab`; the token `abc` ends on its way to the root.",
         "A state is a beginning of a token that is not yet the whole token. Which ones are there?",
-        ((lambda answer: answer == 4, "The last byte of a token leads back to the root."),),
+        wrong={4: "The last byte of a token leads back to the root."},
     ),
     ValueExercise(
         "transduction-state",
         "fo",
         "After `f` and `oo` it was at its root; from there it has written `f` and `o`.",
         "Where does the machine stand when it has read a whole token? Follow two arcs from there.",
-        (
-            (
-                lambda answer: answer == "foofo",
-                "That is the whole text. A state remembers only what was written since the last "
-                "whole token.",
-            ),
-            (
-                lambda answer: answer == "o",
-                "That is the way to `oo`. The two characters were written after the token `oo`.",
-            ),
-            (
-                lambda answer: answer == "r",
-                "It stood there when `oo` had been read. It has written since then.",
-            ),
-        ),
+        wrong={
+            "foofo": "That is the whole text. A state remembers only what was written since the "
+            "last whole token.",
+            "o": "That is the way to `oo`. The two characters were written after the token `oo`.",
+            "r": "It stood there when `oo` had been read. It has written since then.",
+        },
     ),
 )
 
@@ -223,12 +177,9 @@ COMPOSITION: Final[tuple[Exercise, ...]] = (
         4,
         "Two ways for each of the first two `foo`; the last token must be `food`.",
         "No token is only a `d`. So what must the last token be, and what is left before it?",
-        (
-            (
-                lambda answer: answer == 8,
-                "Is there a second way to write the last `food`? Look for a token that is a `d`.",
-            ),
-        ),
+        wrong={
+            8: "Is there a second way to write the last `food`? Look for a token that is a `d`."
+        },
     ),
     ValueExercise(
         "composition-trimmed",
@@ -241,16 +192,11 @@ COMPOSITION: Final[tuple[Exercise, ...]] = (
         {"oo", "end"},
         "The loop may go round once more, or the text may end.",
         "Draw the machine of the pattern, and read each token through it from where `foo` leads.",
-        (
-            (
-                lambda answer: answer == frozenset({"oo"}),
-                "Is `foo` already a text of the pattern?",
-            ),
-            (
-                lambda answer: isinstance(answer, frozenset) and bool({"f", "foo"} & answer),
-                "The pattern has one `f`, at the start, and the loop does not go back to it.",
-            ),
-        ),
+        wrong={frozenset({"oo"}): "Is `foo` already a text of the pattern?"},
+        has={
+            "f": "The pattern has one `f`, at the start, and the loop does not go back to it.",
+            "foo": "The pattern has one `f`, at the start, and the loop does not go back to it.",
+        },
     ),
 )
 
@@ -263,13 +209,10 @@ JSON: Final[tuple[Exercise, ...]] = (
         4,
         "Two with one element, and two with both in either order.",
         "Write down the arrays of one element, then those of two. Which of them repeat an element?",
-        (
-            (
-                lambda answer: answer == 6,
-                "Some of these repeat an element. Which keyword speaks of that?",
-            ),
-            (lambda answer: answer == 3, "The order of the elements is free."),
-        ),
+        wrong={
+            6: "Some of these repeat an element. Which keyword speaks of that?",
+            3: "The order of the elements is free.",
+        },
     ),
     LanguageExercise(
         "json-pattern",
@@ -291,14 +234,11 @@ GRAMMARS: Final[tuple[Exercise, ...]] = (
         1,
         "Two are pushed by the first token, and one is popped.",
         "Look for the two arcs in the drawing, and add what they push and pop.",
-        (
-            (lambda answer: answer == 2, "That is the height after the first token."),
-            (
-                lambda answer: answer == 3,
-                "What is pushed and popped inside one token cancels out, and nothing waits for the "
-                "outermost rule.",
-            ),
-        ),
+        wrong={
+            2: "That is the height after the first token.",
+            3: "What is pushed and popped inside one token cancels out, and nothing waits for the "
+            "outermost rule.",
+        },
     ),
     LanguageExercise(
         "grammars-regular",
@@ -317,16 +257,10 @@ OWN: Final[tuple[Exercise, ...]] = (
         0.6,
         "3 points of 5: the points that the mask takes away do not count.",
         "How many points has each of the two words? The mask leaves only these.",
-        (
-            (
-                lambda answer: isinstance(answer, float) and abs(answer - 3 / 11) < 0.01,
-                "That is the model's own share. Which points does the mask leave?",
-            ),
-            (
-                lambda answer: isinstance(answer, float) and abs(answer - 2 / 3) < 0.01,
-                "Each of the two words has one point more.",
-            ),
-        ),
+        wrong={
+            3 / 11: "That is the model's own share. Which points does the mask leave?",
+            2 / 3: "Each of the two words has one point more.",
+        },
         within=0.001,
     ),
     ValueExercise(
@@ -340,13 +274,10 @@ OWN: Final[tuple[Exercise, ...]] = (
         "cut",
         "All that was written is allowed, and a limit stopped it before its end.",
         "Was a token masked? Did the model end the text, or did something else?",
-        (
-            (
-                lambda answer: answer == "ended early",
-                "That is when the model itself ends its text too soon.",
-            ),
-            (lambda answer: answer == "whole", "Is 20 a text of four digits?"),
-        ),
+        wrong={
+            "ended early": "That is when the model itself ends its text too soon.",
+            "whole": "Is 20 a text of four digits?",
+        },
     ),
 )
 """In the order of the notebook."""

@@ -28,13 +28,10 @@ CASES: Final[tuple[Exercise, ...]] = (
         "!",
         "With it `yes` can be finished.",
         "What is left of the choice after `yes`?",
-        (
-            (
-                lambda answer: answer == "yes!",
-                "That token could be taken in place of `yes`, which stays masked. What is left to "
-                "write after `yes`?",
-            ),
-        ),
+        wrong={
+            "yes!": "That token could be taken in place of `yes`, which stays masked. What is left "
+            "to write after `yes`?",
+        },
     ),
     LanguageExercise(
         "why-white-space",
@@ -60,7 +57,7 @@ PREPROCESSING: Final[tuple[Exercise, ...]] = (
         "The symbol in front of the text is a space once the tokens are bytes again.",
         "Follow the arcs of the transducer with a pencil, one character after the other; each "
         "symbol that it writes is a space in the end. Give bytes, such as b'...'.",
-        ((lambda answer: answer == b"a b", "Something stands in front of the text."),),
+        wrong={b"a b": "Something stands in front of the text."},
     ),
     LanguageExercise(
         "preprocessing-pattern",
@@ -73,7 +70,7 @@ PREPROCESSING: Final[tuple[Exercise, ...]] = (
         1,
         "All four texts become one.",
         "List the texts of the pattern, and lower each of them. How many different ones are left?",
-        ((lambda answer: answer == 4, "That is how many there are before they are lowered."),),
+        wrong={4: "That is how many there are before they are lowered."},
     ),
 )
 
@@ -84,13 +81,10 @@ CANONICAL: Final[tuple[Exercise, ...]] = (
         "The first merge in the list goes first, wherever it stands in the text.",
         "Begin with single letters, and apply the merge that stands first in the list. Can the "
         "second one still be applied?",
-        (
-            (
-                lambda answer: answer == ("a", "b", "c"),
-                "A merge that can be applied is applied.",
-            ),
-            (lambda answer: answer == ("abc",), "There is no merge that makes this token."),
-        ),
+        wrong={
+            ("a", "b", "c"): "A merge that can be applied is applied.",
+            ("abc",): "There is no merge that makes this token.",
+        },
     ),
     ValueExercise(
         "canonical-count",
@@ -125,15 +119,13 @@ UNICODE: Final[tuple[Exercise, ...]] = (
         "U+00C5",
         "The angstrom sign U+212B looks the same, and it too becomes this one.",
         "Ask unicodedata, and print f'U+{ord(...):04X}'.",
-        (
-            (lambda answer: answer == "U+212B", "That is a sign, not the letter; NFC changes it."),
-            (
-                lambda answer: (
-                    answer == "Å" or str(answer).upper().removeprefix("U+").lstrip("0") == "C5"
-                ),
-                "That is the letter. Write it as Unicode does: U+ and four digits in capitals.",
-            ),
-        ),
+        wrong={
+            "U+212B": "That is a sign, not the letter; NFC changes it.",
+            "Å": "That is the letter. Write it as Unicode does: U+ and four digits in capitals.",
+            "C5": "That is the letter. Write it as Unicode does: U+ and four digits in capitals.",
+            "00C5": "That is the letter. Write it as Unicode does: U+ and four digits in capitals.",
+            "U+C5": "That is the letter. Write it as Unicode does: U+ and four digits in capitals.",
+        },
     ),
 )
 
@@ -144,10 +136,10 @@ BYTES: Final[tuple[Exercise, ...]] = (
         "Two ways for each of the four letters; a byte token may stand for any of them.",
         "For each letter there is a token, and there is a token for its byte. How many ways are "
         "there for one letter, for two, for three?",
-        (
-            (lambda answer: answer == 8, "Count the ways of each letter, and multiply."),
-            (lambda answer: answer == 5, "A text may mix both kinds of tokens."),
-        ),
+        wrong={
+            8: "Count the ways of each letter, and multiply.",
+            5: "A text may mix both kinds of tokens.",
+        },
     ),
     ValueExercise(
         "bytes-after",
@@ -165,7 +157,7 @@ SPACES: Final[tuple[Exercise, ...]] = (
         "The model likes the lone space itself; the next token pays for it.",
         "Read the log-probabilities below the boxes from left to right: at which of them, counted "
         "from 0, does the number fall off?",
-        ((lambda answer: answer == 0, "The first token is the lone space. Is it unlikely?"),),
+        wrong={0: "The first token is the lone space. Is it unlikely?"},
     ),
     ValueExercise(
         "spaces-digits",
@@ -184,7 +176,7 @@ HEALING: Final[tuple[Exercise, ...]] = (
         "Both of them: one token, ` JSON`, takes their place. One token back is not enough there.",
         "Compare the tokens of the prompt with those of the prompt and the answer together. How "
         "many at the end of the prompt are different?",
-        ((lambda answer: answer == 1, "One is what the first way takes back. Look at its row."),),
+        wrong={1: "One is what the first way takes back. Look at its row."},
     ),
     ValueExercise(
         "healing-bad",
@@ -207,7 +199,7 @@ MARGINALS: Final[tuple[Exercise, ...]] = (
         0.25,
         "Half of the sum of the differences: (0.25 + 0.25) / 2.",
         "Add up |p - q| over both texts. Then remember the half in front.",
-        ((lambda answer: answer == 0.5, "The half in front is missing."),),
+        wrong={0.5: "The half in front is missing."},
         within=0.001,
     ),
     ValueExercise(
@@ -215,7 +207,7 @@ MARGINALS: Final[tuple[Exercise, ...]] = (
         0.6,
         "0.3 of the 0.5 that satisfies the constraint.",
         "Divide the probability of the text by that of all allowed texts together.",
-        ((lambda answer: answer == 0.3, "That is its probability before the constraint."),),
+        wrong={0.3: "That is its probability before the constraint."},
         within=0.001,
     ),
     ValueExercise(

@@ -45,7 +45,9 @@ def test_a_hint_does_not_give_a_value_away(name: str) -> None:
     if not isinstance(exercise, ValueExercise):
         return
     answer = exercise.answer
-    words = [exercise.hint, *(words for _, words in exercise.hints)]
+    words = [exercise.hint]
+    for hints in (exercise.wrong, exercise.has, exercise.lacks):
+        words += hints.values()
     if isinstance(answer, int | float) and abs(answer) > 1:
         assert not any(str(answer) in hint for hint in words)
     elif isinstance(answer, str) and len(answer) > 1:
@@ -66,8 +68,10 @@ def test_numbers_texts_and_sets() -> None:
     assert some.grade(["b", "a"]).right and "a set" in some.grade("ab").message
     assert ValueExercise("n", 64, "yes", "no").grade("64").right
     assert check("unicode-ring", "u+00c5").right
-    word = ValueExercise("w", "a", "yes", "no", ((lambda one: one == "b", "b is not it."),))
+    word = ValueExercise("w", "a", "yes", "no", {"b": "b is not it."})
     assert word.grade("a").right and word.grade("b").message == "b is not it."
+    sets = ValueExercise("s", {"a"}, "yes", "no", has={"b": "not b"}, lacks={"a": "where is a?"})
+    assert sets.grade({"a", "b"}).message == "not b" and sets.grade({"c"}).message == "where is a?"
 
 
 def test_languages_are_compared_as_languages() -> None:
