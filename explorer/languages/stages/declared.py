@@ -2,15 +2,15 @@
 
 A step is the JSON of a component of the `tokenizers` library, or one of three further kinds: the
 mark that stands for a space, the way in which a decoder joins words, and added tokens that would
-cut the text. For a step that changes each character by itself, the library is called with each
-character concerned; likewise to learn which characters a splitter drops, separates or keeps
-together.
+cut the text. Followed in any language are prefixes, single characters that are replaced (for a step
+that changes each character by itself, the library is called with each character concerned), and
+cuts that drop nothing. The other steps are followed a text at a time, by the library's own
+functions (`rewriting_function`).
 """
 
 from __future__ import annotations
 
 import json
-import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,20 +36,10 @@ from explorer.languages.stages.forms.normal_forms import (
     joins,
     normal_form_machines,
 )
-from explorer.languages.stages.normalizing import EachText, few_texts
-from explorer.languages.stages.relation import (
-    CUT,
-    Rewriting,
-    before_pieces,
-    character_map,
-    cut_by_class,
-    pieces_joined,
-    runs_replaced,
-    stripped,
-    text_replaced,
-)
+from explorer.languages.stages.relation import Relation, character_map, prefixed
 from explorer.vocabulary.readers.rank_files import RankEncoder
 from explorer.vocabulary.readers.sentencepiece_file import SentencePieceEncoder
+from explorer.vocabulary.tokenizer.byte_alphabet import BYTE_OF
 from explorer.vocabulary.tokenizer.decoder import flatten
 from explorer.vocabulary.tokenizer.encoder import TokenizersEncoder
 from explorer.vocabulary.tokenizer.preprocessing import combines, only_component, parse_component
@@ -61,8 +51,8 @@ Step = Mapping[str, Any]
 
 
 _REMEDY: Final = (
-    "Restrict the characters of the constraint first, or leave out preprocessed(...) and write the "
-    "pattern for what the tokens spell."
+    "Restrict the characters of the constraint first, give a choice of texts, or leave out "
+    "preprocessed(...) and write the pattern for what the tokens spell."
 )
 MARK: Final = "\u2581"
 _MANY: Final = 2048
@@ -72,13 +62,13 @@ _MOST_ASKED: Final = 20_000
 _BY_CHARACTER: Final = frozenset(
     {*get_args(Form), "Lowercase", "Nmt", "StripAccents", "BertNormalizer", "Precompiled"}
 )
-_SPLITTERS: Final = frozenset(
-    {"Whitespace", "WhitespaceSplit", "BertPreTokenizer", "Punctuation", "Digits",
-     "CharDelimiterSplit"}
-)  # fmt: skip
-_CUTTERS: Final = frozenset({"Split", "UnicodeScripts", "FixedLength"})
-_RUN: Final = re.compile(r"(\\s|[^\\\\\[\](){}.*+?^$|])(\+|\{(\d+),\})")
-"""A pattern of one repeated character or white space, with the fewest repetitions."""
+_CUTTERS: Final = frozenset(
+    {"Split", "UnicodeScripts", "FixedLength", "Punctuation", "Digits", "CharDelimiterSplit"}
+)
+_OF_WHITE: Final = frozenset({"Strip", "Whitespace", "WhitespaceSplit", "BertPreTokenizer"})
+_NORMALIZERS: Final = _BY_CHARACTER | {"Prepend", "Replace", "Strip"}
+_PRE_TOKENIZERS: Final = (_CUTTERS | _OF_WHITE | {"ByteLevel", "Metaspace"}) - _NORMALIZERS
+_NO_JOIN: Final[Step] = {"type": "join", "before": "", "after": ""}
 
 _WHITE: Final = char_set(
     [(9, 13), (32, 32), (0x85, 0x85), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A),
@@ -88,26 +78,16 @@ _WHITE: Final = char_set(
 
 @dataclass(frozen=True)
 class TextsBefore:
-    """The texts before a step of a tokenizer, and the steps after it."""
+    """The texts before a step of a tokenizer, and whether a step before it cuts them."""
 
     machine: Dfa
-    later: Sequence[Step]
+    is_cut: bool
     meter: Meter
 
     @cached_property
     def alphabet(self) -> CharSet:
         """The characters that the texts may have."""
         return alphabet_of(self.machine)
-
-    @property
-    def by_pieces(self) -> bool:
-        """Whether a later step works piece by piece, so that cuts matter."""
-        return any(
-            (step["type"] == "Metaspace" and step.get("prepend_scheme") == "always")
-            or (step["type"] == "ByteLevel" and step.get("add_prefix_space"))
-            or (step["type"] == "join" and (step["before"] or step["after"]))
-            for step in self.later
-        )  # fmt: skip
 
 
 def steps_of(vocabulary: Vocabulary) -> tuple[str, ...]:
@@ -121,10 +101,10 @@ def steps_of(vocabulary: Vocabulary) -> tuple[str, ...]:
         case TokenizersEncoder() as encoder:
             tokenizer = encoder.tokenizer
             normal = flatten(parse_component(tokenizer.normalizer, "normalizer"), "normalizers")
-            cuts = flatten(
+            splits = flatten(
                 parse_component(tokenizer.pre_tokenizer, "pre_tokenizer"), "pretokenizers"
             )
-            steps = [*normal, *cuts]
+            steps = [*normal, *splits]
             for step in steps:
                 _check_known(step)
             before, after = {"none": ("", ""), "before": (" ", ""), "after": ("", " ")}[
@@ -168,6 +148,13 @@ def parts_of_step(step: Step) -> tuple[Step, ...]:
         return (step,)
     spaces = {"type": "Replace", "pattern": {"String": " "}, "content": step["replacement"]}
     return spaces, step
+
+
+def cuts(step: Step) -> bool:
+    """Whether a step cuts a text into parts."""
+    if step["type"] in ("ByteLevel", "Metaspace"):
+        return bool(step.get("use_regex" if step["type"] == "ByteLevel" else "split", True))
+    return step["type"] in _PRE_TOKENIZERS
 
 
 def _check_known(step: Step) -> None:
@@ -214,7 +201,7 @@ def _of_sentencepiece(encoder: SentencePieceEncoder) -> list[Step]:
     return [*steps, {"type": "spaces", "marks": [MARK]}]
 
 
-def relation_of(step: Step, before: TextsBefore) -> Rewriting | None:
+def relation_of(step: Step, before: TextsBefore) -> Relation | None:
     """The relation of a step; ``None`` if it changes nothing.
 
     Raises:
@@ -224,14 +211,14 @@ def relation_of(step: Step, before: TextsBefore) -> Rewriting | None:
     return _MAKERS[str(step["type"])](step, before)
 
 
-def _refused(step: Step, why: str) -> UnsupportedTokenizer:
-    return UnsupportedTokenizer(f"preprocessing.{step['type']}", why, remedy=_REMEDY)
+def _refused(step: Step, why: str, remedy: str = _REMEDY) -> UnsupportedTokenizer:
+    return UnsupportedTokenizer(f"preprocessing.{step['type']}", why, remedy=remedy)
 
 
 # --- normalizers ----------------------------------------------------------------------------------
 
 
-def _by_character(step: Step, before: TextsBefore) -> Rewriting | None:
+def _by_character(step: Step, before: TextsBefore) -> Relation | None:
     kind = str(step["type"])
     text = json.dumps(step, sort_keys=True)
     if kind in get_args(Form):
@@ -239,12 +226,15 @@ def _by_character(step: Step, before: TextsBefore) -> Rewriting | None:
         if not concerns(form, before.alphabet) or _is_in(form, before):
             return None
         if joins(form, before.alphabet):
-            return _asked(step, before, "it composes and orders marks")
+            in_form = (
+                f"Allow only texts in this form: c.normalized({kind!r}).preprocessed(tokenizer)."
+            )
+            raise _refused(step, "it composes and orders marks", in_form)
     if kind == "Precompiled":
         marks = [code for code in _codes(before.alphabet) if combines(chr(code))]
         if marks:
             why = f"it looks at characters together with marks after them, such as U+{marks[0]:04X}"
-            return _asked(step, before, why)
+            raise _refused(step, why)
     if sum(high - low + 1 for low, high in before.alphabet.ranges) > _MOST_ASKED:
         changes = _changes_of(text)
     else:
@@ -254,7 +244,7 @@ def _by_character(step: Step, before: TextsBefore) -> Rewriting | None:
     if not changed:
         return None
     if len(changed) > _MANY:
-        return _asked(step, before, f"it changes {len(changed):,} characters of this constraint")
+        raise _refused(step, f"it changes {len(changed):,} characters of this constraint")
     others = without(before.alphabet, characters(char for char, _ in changed))
     return character_map(changed, others)
 
@@ -265,20 +255,6 @@ def _is_in(form: Form, before: TextsBefore) -> bool:
     for condition in normal_form_machines(form):
         machine = intersection(machine, condition, before.meter)
     return equivalent(machine, before.machine, before.meter)
-
-
-def _asked(step: Step, before: TextsBefore, why: str) -> EachText:
-    """The relation that asks the library for each text.
-
-    Raises:
-        UnsupportedTokenizer: There are too many texts.
-    """
-    if few_texts(before.machine, before.meter):
-        return EachText(_normalizer_of(json.dumps(step, sort_keys=True)))
-    kind = str(step["type"])
-    in_form = f"Allow only texts in this form: c.normalized({kind!r}).preprocessed(tokenizer)."
-    remedy = in_form if kind in get_args(Form) else _REMEDY
-    raise UnsupportedTokenizer(f"preprocessing.{kind}", why, remedy=remedy)
 
 
 def _codes(chars: CharSet) -> list[int]:
@@ -305,72 +281,49 @@ def _normalizer_of(step: str) -> Callable[[str], str]:
     return normalizer.normalize_str
 
 
-@lru_cache(maxsize=16)
-def _splitter_of(step: str) -> Callable[[str], int]:
-    splitter = only_component("pre_tokenizer", json.loads(step)).pre_tokenizer
-    if splitter is None:
-        raise UnsupportedTokenizer("pre_tokenizer", "it cannot be rebuilt", remedy=_REMEDY)
-    return lambda text: len(splitter.pre_tokenize_str(text))
+def _prepend(step: Step, before: TextsBefore) -> Relation | None:
+    return prefixed(str(step["prepend"]), char_set([]), before.alphabet)
 
 
-def _prepend(step: Step, before: TextsBefore) -> Rewriting | None:
-    prefix = str(step["prepend"])
-    return before_pieces(prefix, char_set([]), before.alphabet, only_first=True)
-
-
-def _replace(step: Step, before: TextsBefore) -> Rewriting | None:
-    pattern, content = cast("Mapping[str, str]", step["pattern"]), str(step["content"])
-    if "String" in pattern:
-        text = pattern["String"]
-        if not text or any(ord(char) not in before.alphabet for char in text):
+def _replace(step: Step, before: TextsBefore) -> Relation | None:
+    text = cast("Mapping[str, str]", step["pattern"]).get("String")
+    if text is None or len(text) != 1:
+        if text is not None and any(ord(char) not in before.alphabet for char in text):
             return None
-        if len(text) > 1:
-            return text_replaced(text, content, before.alphabet)
-        others = without(before.alphabet, character(text))
-        return character_map([(text, content)], others)
-    run_of = _RUN.fullmatch(pattern.get("Regex", ""))
-    if run_of is None:
-        raise _refused(
-            step, f"the pattern {pattern.get('Regex', '')!r} is not a run of one character"
-        )
-    wanted = _WHITE if run_of[1] == "\\s" else character(run_of[1])
-    run, others = without(before.alphabet, complement(wanted)), without(before.alphabet, wanted)
-    return runs_replaced(run, others, int(run_of[3] or 1), content)
+        raise _refused(step, "it replaces more than single characters")
+    if ord(text) not in before.alphabet:
+        return None
+    return character_map([(text, str(step["content"]))], without(before.alphabet, character(text)))
 
 
-def _strip(step: Step, before: TextsBefore) -> Rewriting | None:
-    spaces = without(before.alphabet, complement(_WHITE))
-    others = without(before.alphabet, _WHITE)
-    left, right = bool(step.get("strip_left", True)), bool(step.get("strip_right", True))
-    return stripped(spaces, others, left=left, right=right)
+def _beside_spaces(step: Step, before: TextsBefore) -> Relation | None:
+    """A step that looks for white space alone, and drops it."""
+    if without(before.alphabet, complement(_WHITE)).ranges:
+        raise _refused(step, "it drops white space")
+    return None
 
 
 # --- pre-tokenizers -------------------------------------------------------------------------------
 
 
-def _byte_level(step: Step, before: TextsBefore) -> Rewriting | None:
-    if not step.get("add_prefix_space"):
-        return None
-    return _prefixed(" ", before, only_first=False)
+def _byte_level(step: Step, before: TextsBefore) -> Relation | None:
+    return _with_prefix(" ", step, before) if step.get("add_prefix_space") else None
 
 
-def _prefixed(prefix: str, before: TextsBefore, *, only_first: bool) -> Rewriting | None:
-    unless = character(prefix) if ord(prefix) in before.alphabet else char_set([])
-    others = without(before.alphabet, character(prefix))
-    return before_pieces(prefix, unless, others, only_first=only_first)
-
-
-def _metaspace(step: Step, before: TextsBefore) -> Rewriting | None:
+def _metaspace(step: Step, before: TextsBefore) -> Relation | None:
     # Writing the mark for spaces is a separate step: see `parts_of_step`.
-    if step.get("split", True) and before.by_pieces:
-        raise _refused(step, "it cuts before each mark, and a later step works piece by piece")
     scheme = str(step.get("prepend_scheme", "always"))
-    if scheme == "never":
-        return None
-    return _prefixed(str(step["replacement"]), before, only_first=scheme == "first")
+    return None if scheme == "never" else _with_prefix(str(step["replacement"]), step, before)
 
 
-def _marks_as_spaces(step: Step, before: TextsBefore) -> Rewriting | None:
+def _with_prefix(prefix: str, step: Step, before: TextsBefore) -> Relation | None:
+    if before.is_cut and step.get("prepend_scheme") != "first":
+        raise _refused(step, "it puts a prefix before each part of a text that a step before cut")
+    unless = character(prefix) if ord(prefix) in before.alphabet else char_set([])
+    return prefixed(prefix, unless, without(before.alphabet, character(prefix)))
+
+
+def _marks_as_spaces(step: Step, before: TextsBefore) -> Relation | None:
     marks = [mark for mark in step["marks"] if ord(mark) in before.alphabet]
     if not marks:
         return None
@@ -378,60 +331,23 @@ def _marks_as_spaces(step: Step, before: TextsBefore) -> Rewriting | None:
     return character_map([(mark, " ") for mark in marks], others)
 
 
-def _split_by_class(step: Step, before: TextsBefore) -> Rewriting | None:
-    behavior = step.get("behavior", "Isolated")
-    if step["type"] == "Punctuation" and behavior not in ("Isolated", "Contiguous", "Removed"):
-        if before.by_pieces:
-            raise _refused(step, f"{behavior} joins what it cuts with its neighbours")
-        return None
-    pieces = _splitter_of(json.dumps(step, sort_keys=True))
-    drop: list[int] = []
-    alone: list[int] = []
-    runs: list[list[int]] = []
-    for code in _codes(before.alphabet):
-        char = chr(code)
-        if not pieces(char):
-            drop.append(code)
-        elif pieces(char * 2) > 1:
-            alone.append(code)
-        else:
-            for run in runs:
-                if pieces(chr(run[0]) + char) == 1:
-                    run.append(code)
-                    break
-            else:
-                runs.append([code])
-    before.meter.check("Reading a splitter")
-    if not before.by_pieces and not drop:
-        return None
-    sets = [char_set((c, c) for c in codes) for codes in (drop, alone, *runs)]
-    return cut_by_class(sets[0], sets[1], sets[2:])
-
-
-def _cut_by_pattern(step: Step, before: TextsBefore) -> Rewriting | None:
-    removes = step.get("behavior") == "Removed"
-    if removes or before.by_pieces:
-        raise _refused(
-            step,
-            "it drops what its pattern matches" if removes
-            else "it cuts by a pattern, and a later step works piece by piece",
-        )  # fmt: skip
+def _cut(step: Step, before: TextsBefore) -> Relation | None:
+    """A step that cuts a text, whose parts are joined again as they were."""
+    if step.get("behavior") == "Removed" or step["type"] == "CharDelimiterSplit":
+        raise _refused(step, "it drops where it cuts")
     return None
 
 
 # --- ours -----------------------------------------------------------------------------------------
 
 
-def _join(step: Step, before: TextsBefore) -> Rewriting | None:
-    machine = before.machine
-    cut = (machine.table[:, machine.symbol_class[CUT]] >= 0).any()
-    if not (step["before"] or step["after"] or cut):
-        return None
-    tight = cast("list[str]", step.get("tight", []))
-    return pieces_joined(str(step["before"]), str(step["after"]), before.alphabet, tight)
+def _join(step: Step, before: TextsBefore) -> Relation | None:
+    if step["before"] or step["after"]:
+        raise _refused(step, "the decoder puts a space between words")
+    return None
 
 
-def _added(step: Step, before: TextsBefore) -> Rewriting | None:
+def _added(step: Step, before: TextsBefore) -> Relation | None:
     """Refuse texts that contain an added token, which the tokenizer would find before all else."""
     machine = before.machine
     for text in cast("list[str]", step["texts"]):
@@ -449,16 +365,53 @@ def _added(step: Step, before: TextsBefore) -> Rewriting | None:
     return None
 
 
-_MAKERS: Final[Mapping[str, Callable[[Step, TextsBefore], Rewriting | None]]] = {
+_MAKERS: Final[Mapping[str, Callable[[Step, TextsBefore], Relation | None]]] = {
     **dict.fromkeys(_BY_CHARACTER, _by_character),
-    **dict.fromkeys(_SPLITTERS, _split_by_class),
-    **dict.fromkeys(_CUTTERS, _cut_by_pattern),
+    **dict.fromkeys(_CUTTERS, _cut),
+    **dict.fromkeys(_OF_WHITE, _beside_spaces),
     "Prepend": _prepend,
     "Replace": _replace,
-    "Strip": _strip,
     "ByteLevel": _byte_level,
     "Metaspace": _metaspace,
     "spaces": _marks_as_spaces,
     "join": _join,
     "added": _added,
 }
+
+
+# --- a text at a time -----------------------------------------------------------------------------
+
+
+def rewriting_function(steps: Sequence[Step]) -> Callable[[str], str]:
+    """The steps as a function of a text, made of the library's own.
+
+    Raises:
+        UnsupportedTokenizer: A step cannot be rebuilt.
+    """
+    splits = [step for step in steps if step["type"] in _PRE_TOKENIZERS]
+    normal = [step for step in steps if step["type"] in _NORMALIZERS]
+    normalize = _normalizer_of(json.dumps({"type": "Sequence", "normalizers": normal}))
+    sequence = {"type": "Sequence", "pretokenizers": splits}
+    splitter = only_component("pre_tokenizer", sequence).pre_tokenizer
+    if splitter is None:
+        raise UnsupportedTokenizer("pre_tokenizer", "it cannot be rebuilt", remedy=_REMEDY)
+    over_bytes = any(step["type"] == "ByteLevel" for step in splits)
+    (join,) = [step for step in steps if step["type"] == "join"] or [_NO_JOIN]
+    marks = [mark for step in steps if step["type"] == "spaces" for mark in step["marks"]]
+    tight = tuple(join.get("tight", ()))
+
+    def rewritten(text: str) -> str:
+        text = normalize(text)
+        pieces = [piece for piece, _ in splitter.pre_tokenize_str(text)] if splits else [text]
+        if over_bytes:
+            pieces = [bytes(map(BYTE_OF.__getitem__, piece)).decode() for piece in pieces]
+        words = [
+            f"{'' if piece.startswith(tight) else join['before']}{piece}{join['after']}"
+            for piece in pieces if piece
+        ]  # fmt: skip
+        whole = "".join(words)
+        for mark in marks:
+            whole = whole.replace(mark, " ")
+        return whole
+
+    return rewritten

@@ -1,8 +1,4 @@
-"""Normalizers that look at several characters, run as functions on the texts of a constraint.
-
-Most steps of a normalizer change each character by itself, and so does NFC where no mark can follow
-a letter. Otherwise a tokenizer's own function is asked for each text, if there are few.
-"""
+"""A tokenizer's own functions, run on each text of a constraint that has few."""
 
 from __future__ import annotations
 

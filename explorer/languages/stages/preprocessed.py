@@ -5,8 +5,8 @@ or NFC, removes spaces. The tokens then spell the rewritten text. A person write
 original text; this stage composes it with the tokenizer's own normalizer and pre-tokenizer, read
 from its declaration (`explorer.languages.stages.declared`), each step as a transducer.
 
-Steps that are not followed are refused by name: NFC where marks may follow letters in more than
-a few texts, a splitter's pattern before a step that works piece by piece.
+A step that no transducer here follows, such as BERT's splitter, is followed for a constraint of few
+texts, by the library's own functions; for other constraints it is refused by name.
 """
 
 from __future__ import annotations
@@ -27,8 +27,17 @@ from explorer.automata.tree.charset import char_set
 from explorer.automata.tree.nodes import Class, Deferred, Node, Repeat, Texts, Written
 from explorer.automata.words import words
 from explorer.budget import Meter
-from explorer.errors import ConstraintError, DamagedFile
-from explorer.languages.stages.declared import MARK, Step, TextsBefore, parts_of_step, relation_of
+from explorer.errors import ConstraintError, DamagedFile, UnsupportedTokenizer
+from explorer.languages.stages.declared import (
+    MARK,
+    Step,
+    TextsBefore,
+    cuts,
+    parts_of_step,
+    relation_of,
+    rewriting_function,
+)
+from explorer.languages.stages.normalizing import EachText, few_texts
 from explorer.languages.stages.relation import STANDS_FOR_MARK, Relation, Rewriting, drawn
 from explorer.languages.stages.stage import TextStage, register_stage
 
@@ -133,12 +142,28 @@ def _followed(
     steps: Sequence[Step], machine: Dfa, meter: Meter
 ) -> tuple[list[tuple[Dfa, Rewriting]], Dfa]:
     """The relations of some steps, each with the language before it; and the language after all."""
-    relations: list[tuple[Dfa, Rewriting]] = []
     if machine.start == NO_ARC:
-        return relations, empty_dfa(NUM_BYTES)
-    parts = [part for step in steps for part in parts_of_step(step)]
-    for number, step in enumerate(parts):
-        relation = relation_of(step, TextsBefore(machine, parts[number + 1 :], meter))
+        return [], empty_dfa(NUM_BYTES)
+    for step in (step for step in steps if step["type"] == "added"):
+        relation_of(step, TextsBefore(machine, False, meter))
+    others = [step for step in steps if step["type"] != "added"]
+    try:
+        return _by_relations(others, machine, meter)
+    except UnsupportedTokenizer:
+        if not few_texts(machine, meter):
+            raise
+    rewriting = EachText(rewriting_function(others))
+    return [(machine, rewriting)], rewriting.image(machine, meter)
+
+
+def _by_relations(
+    steps: Sequence[Step], machine: Dfa, meter: Meter
+) -> tuple[list[tuple[Dfa, Rewriting]], Dfa]:
+    relations: list[tuple[Dfa, Rewriting]] = []
+    is_cut = False
+    for step in (part for each in steps for part in parts_of_step(each)):
+        relation = relation_of(step, TextsBefore(machine, is_cut, meter))
+        is_cut |= cuts(step)
         if relation is not None:
             relations.append((machine, relation))
             machine = relation.image(machine, meter)
