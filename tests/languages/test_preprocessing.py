@@ -203,7 +203,9 @@ def test_what_the_tokens_spell_is_parsed_as_the_text_that_was_meant() -> None:
     random = Random(0)
     for name in ("mistral-v3", "bert", "pegasus"):
         tokenizer = TOKENIZERS[name]()
-        few_or_all = "[a-z]{1,3}( [a-z]{1,3}){0,2}" if name == "mistral-v3" else "[abz]{2}( [abz]{2})"
+        few_or_all = (
+            "[a-z]{1,3}( [a-z]{1,3}){0,2}" if name == "mistral-v3" else "[abz]{2}( [abz]{2})"
+        )
         pattern = regex(few_or_all).preprocessed(tokenizer)
         for _ in range(5):
             text = " ".join("".join(random.choices("abz", k=2)) for _ in "ab")
