@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 import explorer
 from explorer import Constraint, Vocabulary, literal, regex
