@@ -44,7 +44,7 @@ MOST: Final = 256
 NEAR: Final = 100
 """Endings of more tokens are not searched for, unless limits are given."""
 
-ENDINGS: Final = Budget(states=NEAR)
+ENDINGS: Final = Budget(states=NEAR, arcs=400_000)
 """Limits of each search for a shortest ending, unless others are given: a few milliseconds."""
 
 

@@ -135,7 +135,7 @@ def why_line(
             "--grammar.",
         )
     server = ""
-    engine = arguments.engine or read_line(arguments.line, vocabulary).form.engine
+    engine = arguments.engine or read_line(arguments.line, vocabulary).engine
     if arguments.request is not None:
         asked, server = requested_by(arguments.request, vocabulary, engine or None)
         constraint = constraint or asked

@@ -22,7 +22,6 @@ from explorer.servers.run import (
     REASONING_PARSERS,
     ServerRun,
     is_harmony,
-    marker_of,
     marks_of,
     parser_is_on,
     parser_of,
@@ -90,12 +89,6 @@ def causes_of(run: ServerRun, read: RunReading) -> Iterator[str]:
 
 def _reasoning(run: ServerRun, read: RunReading) -> str:
     """The sentence on masked reasoning; empty if something else is masked."""
-    named = "" if read.masked is None else read.machine.vocabulary.special.get(read.masked, "")
-    if marker := marker_of(named):
-        harmony = marker == HARMONY_FINAL or marker.startswith("<|channel|>")
-        after = f" The constraint must begin after {HARMONY_FINAL}." if harmony else ""
-        said = f"{shown(named)} is a marker of reasoning: {_in_content(run, named)}"
-        return said + (after if not parser_is_on(run) else "")
     content, vocabulary = read.run.text, read.machine.vocabulary
     if content is None:
         ids = (token for token in read.run.ids if token not in vocabulary.eos_ids)
@@ -129,7 +122,8 @@ def _in_content(run: ServerRun, marker: str) -> str:
     if run.reasoning:
         return sentence_on("twice", run)
     if marker.startswith("<|channel|>"):
-        return sentence_on("no_parser", run) + "."  # The reasoning of gpt-oss has no switch.
+        # The reasoning of gpt-oss has no switch.
+        return f"{sentence_on('no_parser', run)}. The constraint must begin after {HARMONY_FINAL}."
     off = "not_followed" if thinking_off(run) else "or_off"
     is_empty = soft_switch(run) == "/no_think" and not thinking_off(run)
     return sentence_on("empty_marks" if is_empty else "no_parser", run) + sentence_on(off, run)

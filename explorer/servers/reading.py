@@ -25,9 +25,6 @@ from explorer.servers.streams import documents_of_events, documents_of_log, join
 MOST_BYTES: Final = 2**28
 """The most bytes of a log."""
 
-MOST_RUNS: Final = 100_000
-"""The most runs that one file may have."""
-
 MOST_TOKENS: Final = 2**20
 """The most tokens of a run."""
 
@@ -91,7 +88,6 @@ def runs_of(data: bytes | str | Document, file: str = "the log") -> tuple[Server
             said = error.message.removeprefix(f"{document.file}: ")
             failure = f"It cannot be read: {said}"
             runs.append(ServerRun(document.file, "an error", failed=failure))
-        _bound(len(runs), MOST_RUNS, "runs", document)
     if not runs:
         raise LogPlace(file, "", None).error("holds no run.", "Give a log with a response.")
     if len(failed) == len(runs):
@@ -144,13 +140,7 @@ def _documents(data: bytes, file: str) -> Iterator[LogPlace]:
             raise error
     for document in documents:
         value = document.value
-        several = isinstance(value, list) and not _is_response(cast("list[object]", value))
-        yield from document.entries() if several else [document]
-
-
-def _is_response(entries: list[object]) -> bool:
-    """Whether a list is one response, as TGI's are."""
-    return len(entries) == 1 and isinstance(entries[0], dict) and "generated_text" in entries[0]
+        yield from document.entries() if isinstance(value, list) else [document]
 
 
 def _document(data: bytes, file: str) -> LogPlace:

@@ -95,7 +95,10 @@ class RequestedConstraint:
         place, value = self.place, self.place.value
         match self.kind:
             case "structural_tag":
-                return tag_constraint(place, vocabulary)
+                tag = dict[str, Any] | str
+                value = place.checked(tag, "a structural tag, an object or its text")
+                names = () if vocabulary is None else control_names(vocabulary)
+                return Constraint(StructuralTag.of(value, names, strict=False).with_met_controls())
             case "tools":
                 return tools_constraint(place, vocabulary)
             case "regex":
@@ -266,8 +269,9 @@ def engine_of(request: LogPlace, server: str, schema: object = None) -> str:
     for value in (request.find(path).value for path in _ENGINE_PATHS):
         if isinstance(value, str) and (name := value.split(":")[0]) not in ("", "auto"):
             return _ENGINES.get(name, "")
-    if server == "vllm":
-        return _auto_of_vllm(schema)
+    parts = [*_objects(schema)] if server == "vllm" else []
+    if any(map(_falls_back, parts)):
+        return "outlines" if any("patternProperties" in part for part in parts) else "llguidance"
     return SERVERS[server or ASSUMED].engine
 
 
@@ -279,14 +283,6 @@ _FALL_BACKS: Final = table(
 
 # The formats of strings that vLLM gives to xgrammar.
 _FORMATS_OF_XGRAMMAR: Final = table("formats_of_xgrammar", frozenset[str])
-
-
-def _auto_of_vllm(schema: object) -> str:
-    """The engine to which vLLM gives a schema where no backend is set."""
-    parts = [*_objects(schema)]
-    if not any(map(_falls_back, parts)):
-        return "xgrammar"
-    return "outlines" if any("patternProperties" in part for part in parts) else "llguidance"
 
 
 def _objects(value: object) -> Iterator[Mapping[str, object]]:
@@ -342,13 +338,6 @@ def stops_of(request: LogPlace, named: Sequence[LogPlace] = ()) -> tuple[str | i
         for each in place.entries() if isinstance(place.value, list) else [place]:
             stops.append(each.checked(str | int, "a stop string or a token id"))
     return tuple(stops)
-
-
-def tag_constraint(place: LogPlace, vocabulary: Vocabulary | None) -> Constraint:
-    """The constraint of a structural tag; names of control tokens in it mean these tokens."""
-    given = place.checked(dict[str, Any] | str, "a structural tag, an object or its text")
-    names = () if vocabulary is None else control_names(vocabulary)
-    return Constraint(StructuralTag.of(given, names, strict=False).with_met_controls())
 
 
 def asks_for_calls(request: LogPlace) -> bool:

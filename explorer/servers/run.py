@@ -184,16 +184,6 @@ def reasoning_in(text: str) -> Reasoning | None:
     return unfinished
 
 
-def marker_of(name: str) -> str | None:
-    """The marker that the name of a control token is a prefix of; ``None`` without one.
-
-    Example:
-        >>> marker_of("<think>"), marker_of("<|im_end|>")
-        ('<think>', None)
-    """
-    return next((one for pair in MARKERS for one in pair if name and one.startswith(name)), None)
-
-
 def parser_of(run: ServerRun) -> str:
     """The name of the server's reasoning parser; empty where the log names none."""
     parser = run.asked("reasoning_parser")

@@ -13,7 +13,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from explorer.alphabet import without_controls
@@ -44,7 +44,7 @@ from explorer.vocabulary import Vocabulary
 
 @dataclass(frozen=True, slots=True)
 class LineForm:
-    """A form of such lines.
+    """A form of such lines, and the content of a line of this form.
 
     Args:
         form: A regular expression. Its groups are ``ids``; ``piece`` or ``quoted``, the text of a
@@ -52,12 +52,18 @@ class LineForm:
             ``key``, the text of the constraint.
         server, engine: The server and the engine that write it; empty where several do.
         note: What such a line says besides, as sentences.
+        ids: The tokens that were refused.
+        before: The tokens that were accepted before them; ``None`` where the line does not say.
+        requested: The constraint of the request; ``None`` where the line has none.
     """
 
     form: str
     server: str = ""
     engine: str = ""
     note: str = ""
+    ids: tuple[int, ...] = ()
+    before: tuple[int, ...] | None = None
+    requested: RequestedConstraint | None = None
 
 
 FORMS: Final = table("lines", tuple[LineForm, ...])
@@ -65,23 +71,6 @@ FORMS: Final = table("lines", tuple[LineForm, ...])
 
 _ESCAPE: Final = re.compile(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|(.))", re.DOTALL)
 _ESCAPED: Final = {"n": "\n", "r": "\r", "t": "\t", "0": "\0"}
-
-
-@dataclass(frozen=True, slots=True)
-class ReadLine:
-    """The content of a line.
-
-    Args:
-        ids: The tokens that were refused.
-        before: The tokens that were accepted before them; ``None`` where the line does not say.
-        requested: The constraint of the request; ``None`` where the line has none.
-        form: The form of the line.
-    """
-
-    ids: tuple[int, ...]
-    before: tuple[int, ...] | None = None
-    requested: RequestedConstraint | None = None
-    form: LineForm = field(default=LineForm(""))
 
 
 MOST_STATES: Final = 4_000
@@ -183,9 +172,9 @@ def explain_line(
                 remedy="Give the tokenizer of the model that the server ran: --tokenizer PATH. A "
                 "negative id stands for a token that was not drawn yet: ask about the others.",
             )
-    server = server or read.form.server
+    server = server or read.server
     texts = tuple(_shown(token, vocabulary) for token in ids)
-    remarks = (*filter(None, [read.form.note]), *_remarks(ids, vocabulary))
+    remarks = (*filter(None, [read.note]), *_remarks(ids, vocabulary))
     known = ScheduledTokens(ids, texts, remarks=remarks)
     if before is not None:
         return _after(known, vocabulary, constraint, tuple(before), server, budget)
@@ -324,7 +313,7 @@ def _shown(token: int, vocabulary: Vocabulary) -> str:
     return f"the control token {vocabulary.special.get(token, '')}".rstrip()
 
 
-def read_line(line: str, vocabulary: Vocabulary | None = None) -> ReadLine:
+def read_line(line: str, vocabulary: Vocabulary | None = None) -> LineForm:
     """The tokens of a line, and the rest of what it says.
 
     Args:
@@ -353,7 +342,7 @@ def read_line(line: str, vocabulary: Vocabulary | None = None) -> ReadLine:
             before = groups.get("before")
             accepted = None if before is None else _numbers(before)
             key = _of_key((groups.get("key") or "").strip(), form.engine)
-            return ReadLine(ids, accepted, key, form)
+            return replace(form, ids=ids, before=accepted, requested=key)
     raise ExplorerError(
         "The line names no tokens of this vocabulary.",
         remedy="Paste it whole, such as: Failed to advance FSM for request r for tokens 271",
@@ -395,12 +384,12 @@ class TextsOfStates:
     def __init__(self, constraint: Constraint, budget: Budget | None) -> None:
         self.source = constraint.source
         self.machine: ByteMachine = constraint.discover(Meter(budget))
-        self.whole = True
+        self.whole = False
         names = self.source.names if isinstance(self.source, StructuralTag) else ()
         tools = [name[5:].encode() for _, name in names if name.startswith("tool ")]
         self.states: dict[tuple[int, bytes], bytes] = {(self.machine.start, b""): b""}
         waiting = list(self.states) if self.machine.start != NO_ARC else []
-        try:
+        with suppress(BudgetExceeded):
             for state, tool in waiting:  # The list grows while it is read.
                 text = self.states[state, tool]
                 for byte in _different(self.machine, state) if len(text) <= MOST_TEXT else ():
@@ -410,10 +399,8 @@ class TextsOfStates:
                     if self.states.setdefault(after, longer) is longer:
                         waiting.append(after)
                 if len(self.states) > MOST_STATES:
-                    self.whole = False
                     return
-        except BudgetExceeded:
-            self.whole = False
+            self.whole = True
 
     def where(
         self, data: bytes | None

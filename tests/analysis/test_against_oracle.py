@@ -18,7 +18,7 @@ from explorer.analysis.explaining.explanation import explain
 from explorer.analysis.explaining.groups import MOST_GROUPS, MaskReasons, explain_all
 from explorer.analysis.session import Session
 from explorer.analysis.traps import machine_traps
-from explorer.analysis.verdict.background import DISCOVERED
+from explorer.analysis.verdict.background import WALKED
 from explorer.analysis.verdict.verdict import STAGES
 from explorer.budget import Budget
 from explorer.errors import BudgetExceeded
@@ -254,7 +254,7 @@ HUGE = "(a|b)*a(a|b){25}"
 VOCABULARY = Vocabulary.from_bytes([b"a", b"b", b"z"], eos_ids=[3])
 A, Z = 0, 2
 NEVER = "The search for a place where it would be allowed stopped: "
-LIMIT = f"states; the limit is {DISCOVERED.states:,}."
+LIMIT = f"states; the limit is {WALKED.states:,}."
 
 
 @pytest.fixture(scope="module")
@@ -275,7 +275,8 @@ def test_an_explanation_is_whole_and_says_that_the_search_stopped(
     machine.allowed(machine.start)  # The tokens near a masked one are read from the mask.
     met = _met(machine)
     masked, allowed = explain(machine, machine.start, Z), explain(machine, machine.start, A)
-    assert NEVER in masked.paragraph and LIMIT in masked.paragraph
+    (stopped,) = masked.stopped
+    assert NEVER in stopped and LIMIT in stopped and "would be allowed" not in masked.paragraph
     assert "The search for a way to the end stopped: " in allowed.paragraph
     assert LIMIT in allowed.paragraph
     assert _met(machine) == met
@@ -289,17 +290,19 @@ def test_a_stopped_search_is_not_begun_again(machine: TokenMachine) -> None:
     masked = explain(machine, machine.start, Z)
     assert masked.stopped
     met = _met(machine)
-    assert NEVER in masked.paragraph and masked.to_dict()["stopped"]
+    assert NEVER in masked.stopped[0] and masked.to_dict()["stopped"]
     assert _met(machine) == met
 
 
-def test_a_budget_that_was_given_rules() -> None:
-    pattern = explorer.regex("(a|b)*a(a|b){12}")
-    small = explorer.compile(pattern, VOCABULARY, explorer.Budget(states=2000))
-    assert small.report.byte_machine == "discovered"
-    machine = explorer.compile(pattern, VOCABULARY, explorer.Budget(states=100_000), lazy=True)
+def test_a_budget_that_was_given_rules(machine: TokenMachine) -> None:
     few = explain(machine, machine.start, Z, budget=explorer.Budget(states=50))
-    assert "the limit is 50." in few.paragraph
+    assert "; the limit is 5" in few.stopped[0]  # What the machine knew comes on top.
+
+
+def test_what_a_closed_machine_reads_nowhere_needs_no_search() -> None:
+    machine = explorer.compile(explorer.regex("(a|b)*a(a|b){12}"), VOCABULARY, lazy=True)
+    never = explain(machine, machine.start, Z, budget=explorer.Budget(states=50))
+    assert never.after is None and "stays masked" in never.paragraph
 
 
 def test_the_page_says_so_too(machine: TokenMachine) -> None:
@@ -392,7 +395,7 @@ def test_the_trace_ends_where_the_last_mask_is_known(spent: Session, tmp_path: P
 def test_a_masked_token_is_explained(spent: Session) -> None:
     found = spent.explain(Z_OF_SPENT_BUDGETS)
     assert found.stage == "constraint" and found.expected == b"ab"
-    assert "stopped" in found.paragraph and spent.reasons().groups
+    assert found.stopped and spent.reasons().groups
 
 
 def test_the_traps_say_that_the_search_stopped(spent: Session) -> None:

@@ -158,12 +158,12 @@ def test_searches_keep_to_their_budget() -> None:
         explain_all(dfa, dfa.num_states - 1, budget=few)
     with pytest.raises(BudgetExceeded):
         machine_traps(dfa, budget=few)
-    never = WHOLE.ids_of(b"<")[0]
-    found = explain(dfa, dfa.start, never, budget=few)
+    far = explorer.compile(explorer.regex("[a-z]{3000}!"), WHOLE)
+    found = explain(far, far.start, WHOLE.ids_of(b"!")[0], budget=few)
     with pytest.raises(BudgetExceeded):
         found.after  # noqa: B018
-    assert "The search for a place where it would be allowed stopped" in found.paragraph
-    assert explain(dfa, dfa.start, never).after is None
+    assert "The search for a place where it would be allowed stopped" in found.stopped[0]
+    assert explain(dfa, dfa.start, WHOLE.ids_of(b"<")[0], budget=few).after is None
     # What ran out of time goes on where it stopped, and comes to the same.
     last = explain(dfa, dfa.num_states - 2, 0)
     assert len(last.verdict.prefix) >= 2990

@@ -157,7 +157,7 @@ class Explanation(Answered):
         state = self.machine.byte_state(self.state)
         paths = self._background.paths
         try:
-            return paths.after(state, self.token, paths.meter(self.budget))
+            return paths.after(state, self.token, paths.meter_of_walks(self.budget))
         except BudgetExceeded as error:
             return error
 
@@ -217,7 +217,7 @@ class Explanation(Answered):
         try:
             symbols = written(vocabulary, followed, self.token)
             here = after_token(followed, self.machine.byte_state(self.state), symbols)
-            tokens = paths.completion(here, paths.meter(self.budget))
+            tokens = paths.completion(here, paths.meter_of_walks(self.budget))
             forced = _forced(background, here)
         except BudgetExceeded as error:
             return error
@@ -292,7 +292,7 @@ class Explanation(Answered):
 
     def _after_hints(self) -> list[str]:
         if isinstance(after := self._after, BudgetExceeded):
-            return [*self.stopped]
+            return []  # `stopped` says so.
         # After them, the beginning of the token that now fits would mean something else.
         why = self._everyday
         if after and (why is None or (why.change.missing and not self.byte_offset)):

@@ -8,27 +8,31 @@ its own bytes. A machine that discovers its states is copied for each question. 
 the machine over bytes and the vocabulary. A table knows the byte states that can be finished; for
 any other machine they are decided by `explorer.tokens.walks.finishing`.
 
-`Paths` are shortest paths through the machine: to a state, to a state that allows a token, to the
-end of the text. All are Dijkstra's algorithm over the byte states that the token states stand for.
-A step is one token and costs either its bytes alone, or one token first and then its bytes. Of the
-tokens between two states only the shortest matters, and among these the lowest id; among equally
-near states the lower number comes first. So the answer does not depend on the kind of machine. A
-table gives the steps of a state as one row, class by class; for any other machine the trie is
-walked from the state.
+`Paths` are shortest paths through the machine, over the byte states that the token states stand
+for: to a state with the fewest bytes, by Dijkstra's algorithm; to a state that allows a token, or
+to the end of the text, with the fewest tokens and of those the fewest bytes. A search for such a
+goal asks all states that are as many tokens away before it walks from the first of them, so that it
+walks from the states before the goal alone. Of the tokens between two states only the shortest
+matters, and among these the lowest id; among equally near states the lower number comes first. So
+the answer does not depend on the kind of machine. A table gives the steps of a state as one row,
+class by class; for any other machine the trie is walked from the state. A search that stops at a
+limit in the midst of equally near states knows of a goal behind them only if it has met it: then
+other tokens, as many, may have fewer bytes.
 
 A path is kept as a pointer to its last step. A text per state would take the square of their
 number: 5 GB for ``[a-z]{0,100000}``.
 
-Cost: for each state nearer than the goal one row of the table (20 µs), or one walk of the trie (up
-to 1 ms); about 300 bytes. Every search has a `Meter`. Without given limits, a search over a machine
-that discovers its states stops at `DISCOVERED`, one for a text to a state at `BEGINNINGS`.
+Cost: for each state nearer than the goal one row of the table (20 µs), or one walk of the trie
+(0.03 to 4 ms); about 300 bytes. Every search has a `Meter`. Without given limits, a search that
+walks the trie stops at `WALKED`, one for a text to a state of a machine that discovers its states
+at `DISCOVERED`.
 """
 
 from __future__ import annotations
 
 import heapq
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from threading import RLock
 from typing import Final, TypeAlias, cast
@@ -125,9 +129,12 @@ class SortedTokens:
             ids = self.starting_with(data[:length])
             ids = ids[allowed[ids]]
             if len(ids) > len(nearest):
-                new = np.setdiff1d(ids, np.array(nearest, np.int32))
+                new = ids[~np.isin(ids, np.array(nearest, np.int32))]
+                missing = count - len(nearest)
+                if len(new) > missing:  # Only what may be among the best is sorted.
+                    new = new[rank[new] >= np.partition(rank[new], -missing)[-missing]]
                 order = np.lexsort((new, -rank[new]))
-                nearest += new[order][: count - len(nearest)].tolist()
+                nearest += new[order][:missing].tolist()
             if len(nearest) >= count:
                 break
         return tuple(nearest)
@@ -139,12 +146,6 @@ def sorted_tokens(vocabulary: Vocabulary) -> SortedTokens:
     return SortedTokens(trie_of(vocabulary, None))
 
 
-TOKENS_FIRST: Final = 1 << 32
-"""The cost of a token, relative to a byte, where fewest tokens come before fewest bytes."""
-
-BYTES_ONLY: Final = 0
-"""The cost of a token where only bytes count."""
-
 STAGE: Final = "The search for a way through the machine"
 
 BYTES_PER_STATE: Final = 300
@@ -154,8 +155,13 @@ ASKED: Final = Budget(states=100_000, bytes=500_000_000, seconds=1.0)
 """Default limits on what one question discovers in a machine of its own."""
 
 DISCOVERED: Final = Budget(states=2_000, seconds=1.0)
-"""Default limits of a search over a machine that discovers its states: about 50 ms of work, so that
-an explanation does not keep a person waiting."""
+"""Default limits of a search for a text to a state, over a machine that discovers its states."""
+
+WALKED: Final = Budget(states=1_000, arcs=800_000, seconds=1.0)
+"""Default limits of a search for a goal that walks the trie: the states that it walks from, and the
+tokens that it meets there. From most states these are few, and a walk takes 0.03 ms; inside a
+string they are nearly all of 131,072, and it takes up to 4 ms. So an answer takes about 50 ms at
+most."""
 
 _Ints: TypeAlias = NDArray[np.int64]
 _Floats: TypeAlias = NDArray[np.float64]
@@ -314,14 +320,10 @@ class _Search:
     Args:
         moves: The steps from a byte state: targets, tokens, lengths.
         begin: The byte state to begin at.
-        token_cost: `TOKENS_FIRST` or `BYTES_ONLY`.
     """
 
-    def __init__(
-        self, moves: Callable[[int], Iterator[tuple[int, int, int]]], begin: int, token_cost: int
-    ) -> None:
+    def __init__(self, moves: Callable[[int], Iterator[tuple[int, int, int]]], begin: int) -> None:
         self._moves = moves
-        self._token_cost = token_cost
         self._came_from: dict[int, tuple[int, int] | None] = {begin: None}
         self._best = {begin: 0}
         self._queue = [(0, begin)]
@@ -343,7 +345,7 @@ class _Search:
             steps = list(self._moves(state))
             heapq.heappop(self._queue)  # Only now, so that a search out of time can resume.
             for target, token, length in steps:
-                total = cost + self._token_cost + length
+                total = cost + length
                 if total < self._best.get(target, total + 1):
                     self._best[target] = total
                     self._came_from[target] = (state, token)
@@ -354,11 +356,31 @@ class _Search:
 
     def way_to(self, state: int) -> tuple[int, ...]:
         """The tokens that lead to a state that was met."""
-        tokens: list[int] = []
-        while (step := self._came_from[state]) is not None:
-            state, token = step
-            tokens.append(token)
-        return tuple(reversed(tokens))
+        return _way(self._came_from, state)
+
+
+def _way(came_from: Mapping[int, tuple[int, int] | None], state: int) -> tuple[int, ...]:
+    """The tokens that lead to a state, from the last step to each."""
+    tokens: list[int] = []
+    while (step := came_from[state]) is not None:
+        state, token = step
+        tokens.append(token)
+    return tuple(reversed(tokens))
+
+
+def _anywhere(table: Int32, state: int, symbols: Sequence[int]) -> bool:
+    """Whether some symbols can be read in turn from any state that is reached from a state."""
+    met, fresh = np.zeros(len(table), np.bool_), np.array([state])
+    while len(fresh):
+        met[fresh] = True
+        after = np.unique(table[fresh])
+        fresh = after[after >= 0]
+        fresh = fresh[~met[fresh]]
+    states = np.flatnonzero(met)
+    for symbol in symbols:
+        states = table[states, symbol]
+        states = states[states >= 0]
+    return len(states) > 0
 
 
 class Paths:
@@ -371,20 +393,20 @@ class Paths:
         self._eos_ids = frozenset(machine.vocabulary.eos_ids)
         self.lengths, self.plainness, _ = measured(machine.vocabulary)
         self._is_table = table_of(machine) is not None
+        self._met = 0  # The tokens that walks of the trie met.
         self._lock = RLock()
         self._from_start: _Search | None = None
         self._is_discovered = whole_table(ground.byte_machine) is None
 
-    def meter(self, budget: Budget | None = None, limits: Budget = DISCOVERED) -> Meter:
-        """A meter for one search.
+    def meter(self, budget: Budget | None = None) -> Meter:
+        """A meter for a search for a text to a state."""
+        limits = DISCOVERED if self._is_discovered else None
+        return Meter(limits if budget is None else budget)
 
-        Args:
-            budget: Given limits; default ``limits`` over a machine that discovers its states, else
-                `Budget()`.
-        """
-        if budget is None and self._is_discovered:
-            budget = limits
-        return Meter(budget)
+    def meter_of_walks(self, budget: Budget | None = None) -> Meter:
+        """A meter for a search for a goal; without a table its limits are those of walks."""
+        limits = None if self._is_table else WALKED
+        return Meter(limits if budget is None else budget)
 
     def text_to(self, state: int, meter: Meter) -> bytes:
         """A shortest text, in bytes, that tokens write from the start to a byte state.
@@ -401,7 +423,7 @@ class Paths:
             if self._from_start is None:
                 machine = self._ground.machine
                 start = machine.byte_state(machine.start)
-                self._from_start = _Search(self.moves, start, BYTES_ONLY)
+                self._from_start = _Search(self.moves, start)
             search = self._from_start
             while state not in search.settled and search.settle(meter) is not None:
                 pass
@@ -430,14 +452,19 @@ class Paths:
         Raises:
             BudgetExceeded: A limit was reached.
         """
-        if self._is_never_written(token):
+        if self._is_never_written(state, token):
             return None
         return self._nearest(state, self._allows(token), meter)
 
-    def _is_never_written(self, token: int) -> bool:
-        """Whether it is certain that no text of a grammar contains the token's bytes."""
+    def _is_never_written(self, state: int, token: int) -> bool:
+        """Whether it is certain that no text from a state on contains the token's bytes."""
         machine, data = self._ground.byte_machine, self._tokens[token]
-        if data is None or machine.stacks is None or token in self._eos_ids:
+        if data is None or token in self._eos_ids:
+            return False
+        if (closed := whole_table(machine)) is not None and not machine.over_tokens:
+            symbols: list[int] = machine.symbol_class[list(data)].tolist()
+            return not _anywhere(closed.table, state, symbols)
+        if machine.stacks is None:
             return False
         network = machine.stacks.network
         if not network.read[list(data)].all():
@@ -463,13 +490,37 @@ class Paths:
     def _nearest(
         self, begin: int, is_goal: Callable[[int], bool], meter: Meter
     ) -> tuple[int, ...] | None:
-        """The fewest tokens to a goal, then the fewest bytes; ``None`` if none is reached."""
-        if is_goal(begin):
-            return ()
-        search = _Search(self.moves, begin, TOKENS_FIRST)
-        while (state := search.settle(meter)) is not None:
-            if is_goal(state):
-                return search.way_to(state)
+        """The fewest tokens to a goal, of those the fewest bytes; ``None`` if none is reached.
+
+        Raises:
+            BudgetExceeded: A limit was reached, and no goal was met before.
+        """
+        came_from: dict[int, tuple[int, int] | None] = {begin: None}
+        layer, walked, met, stopped = {begin: 0}, 1, self._met, None
+        while layer:
+            # All states of a layer are as many tokens away: none is walked from before all are
+            # asked, the nearest first.
+            ordered = sorted(layer, key=lambda state: (layer[state], state))
+            if (goal := next(filter(is_goal, ordered), None)) is not None:
+                return _way(came_from, goal)
+            further: dict[int, int] = {}
+            for state in ordered if stopped is None else ():
+                try:
+                    size = BYTES_PER_STATE * len(came_from)
+                    meter.check(STAGE, states=walked, arcs=self._met - met, bytes=size)
+                    steps = self.moves(state)
+                except BudgetExceeded as error:
+                    stopped = error
+                    break
+                walked += 1
+                for target, token, length in steps:
+                    total = layer[state] + length
+                    seen = total + 1 if target not in came_from else further.get(target, 0)
+                    if total < seen:
+                        further[target], came_from[target] = total, (state, token)
+            layer = further
+        if stopped is not None:
+            raise stopped
         return None
 
     def _allows(self, token: int) -> Callable[[int], bool]:
@@ -508,6 +559,7 @@ class Paths:
     def _walked_moves(self, state: int) -> tuple[Int32, _Ints]:
         trie, machine = self._ground.trie, self._ground.byte_machine
         seen = walk_trie(machine, trie, state)
+        self._met += len(seen.words)
         targets = seen.distinct()
         targets = targets[self._ground.finishing(targets)]
         shortest = _shortest(
