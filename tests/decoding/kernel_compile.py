@@ -1,8 +1,9 @@
-"""Compile the kernels for a Hopper GPU, with the compiler that Triton carries; none is needed.
+"""Compile the kernels for GPUs, with the compiler that Triton carries; no GPU is needed.
 
 The interpreter accepts what the compiler refuses (types that change in a loop, say), so a machine
-without a GPU needs both. Prints the name of each kernel that was compiled: by itself in its largest
-form, with the word ``all`` in every form.
+without a GPU needs both. Prints the name of each kernel that was compiled, and for what: by itself
+in its largest form for Ampere, Hopper and Blackwell (A100, H100, B200), with the word ``all`` in
+every form.
 """
 
 from __future__ import annotations
@@ -23,23 +24,27 @@ TYPES = {
 }
 
 
-def compile_for_hopper(kernel: object, constants: dict[str, object], **types: str) -> None:
+CAPABILITIES = (80, 90, 100)
+
+
+def compile_for_each(kernel: object, constants: dict[str, object], **types: str) -> None:
     names = kernel.arg_names  # pyright: ignore
     signature = {name: types.get(name) or TYPES.get(name, "*i64") for name in names}
     signature.update(dict.fromkeys(constants, "constexpr"))
     source = ASTSource(fn=kernel, signature=signature, constexprs=constants)
-    compiled = triton.compile(
-        source, target=GPUTarget("cuda", 90, 32), options={"enable_fp_fusion": False}
-    )
-    assert compiled.asm["ptx"]
-    print(compiled.metadata.name)
+    for capability in CAPABILITIES:
+        compiled = triton.compile(
+            source, target=GPUTarget("cuda", capability, 32), options={"enable_fp_fusion": False}
+        )
+        assert compiled.asm["ptx"] and compiled.asm["cubin"]
+        print(f"{compiled.metadata.name}:{capability}")
 
 
 every = sys.argv[1:] == ["all"]
 for limited, tensor in ((True, True), (False, True), (True, False))[: None if every else 1]:
-    compile_for_hopper(
+    compile_for_each(
         mask_kernel,
         {"HAS_REMAINING": limited, "STEP_IS_TENSOR": tensor, "BLOCK": 4096},
         step="*i64" if tensor else "i32",
     )
-compile_for_hopper(words_kernel, {"BLOCK": 4096}, words="*i32", words_stride="i32", num_words="i32")
+compile_for_each(words_kernel, {"BLOCK": 4096}, words="*i32", words_stride="i32", num_words="i32")
