@@ -61,3 +61,9 @@ def test_libraries_that_take_seconds_are_not_imported() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["", "tiny, 4,000 tokens"]
+
+
+def test_the_steps_of_a_model_are_described() -> None:
+    steps = doctor.steps("tiny", "cpu")
+    assert steps.level == "ok"
+    assert steps.found.startswith("of tiny on cpu: not replayed from a graph: cpu has none; masks")

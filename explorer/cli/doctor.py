@@ -85,6 +85,9 @@ def add_parser(commands: Commands) -> None:
         "check this installation",
         "Check libraries, Graphviz, the embedded model and the GPU.",
     )
+    command.add_argument(
+        "--model", help="also say how the steps of this model are taken: its folder or name"
+    )
     add_json(command)
 
 
@@ -95,6 +98,8 @@ def run(arguments: argparse.Namespace) -> int:
         0, or 1 if something that the engine needs is missing.
     """
     parts = findings()
+    if arguments.model is not None:
+        parts.append(_checked("steps", lambda: steps(arguments.model)))
     if arguments.json:
         print(json.dumps([asdict(finding) for finding in parts], ensure_ascii=False))
     else:
@@ -119,14 +124,14 @@ def findings() -> list[Finding]:
         ("embedded model", _model),
         ("GPU", _gpu),
     )
-    for name, check in checks:
-        try:
-            parts.append(check())
-        except Exception as error:  # A failing check is a finding too.
-            parts.append(
-                Finding(name, "missing", f"{type(error).__name__}: {error}", "See the lines above.")
-            )
-    return parts
+    return parts + [_checked(name, check) for name, check in checks]
+
+
+def _checked(name: str, check: Callable[[], Finding]) -> Finding:
+    try:
+        return check()
+    except Exception as error:  # A failing check is a finding too.
+        return Finding(name, "missing", f"{type(error).__name__}: {error}", "See the lines above.")
 
 
 def _python() -> Finding:
@@ -266,6 +271,23 @@ def _model() -> Finding:
     if not (folder / "model.safetensors").is_file():
         return Finding("embedded model", "missing", "no weights", f"pip install '{_PACKAGE}'")
     return Finding("embedded model", "ok", f"tiny, {len(vocabulary):,} tokens")
+
+
+def steps(name: str, device: str = "auto") -> Finding:
+    """How the steps of a model are taken here: in a graph or one by one, and what masks them."""
+    from explorer.decoding.models.load import load_model
+
+    model = load_model(name, device=device)
+    where, refusal = model.model.device, model.static.refusal
+    if model.device.type == "cpu":
+        masks = "masks and draws by compiled loops on the CPU"
+    elif model.device.type == "cuda" and importlib.util.find_spec("triton") is not None:
+        masks = "masks by Triton's kernels, draws by torch's"
+    else:
+        masks = "masks and draws by plain torch"
+    how = f"not replayed from a graph: {refusal}" if refusal else "replayed from a CUDA graph"
+    level: Level = "note" if refusal and where.type == "cuda" else "ok"
+    return Finding("steps", level, f"of {model.name} on {where}: {how}; {masks}")
 
 
 def _gpu() -> Finding:

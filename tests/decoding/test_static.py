@@ -224,6 +224,43 @@ def test_a_step_needs_nothing_of_the_host(sampler: Sampler, table: bool) -> None
                 columns.texts(2)
 
 
+class OnTheHost(HuggingFaceModel):
+    """Hands out its logits as on an Apple GPU, which cannot be simulated further than its name."""
+
+    @property
+    def device(self) -> torch.device:
+        return torch.device("cpu")
+
+
+def test_from_an_apple_gpu_the_logits_come_to_the_host() -> None:
+    """There a draw, in double precision, is the host's. By shape, on devices that are not there."""
+    known = language_model("llama")
+
+    def network(device: str) -> Any:
+        with torch.device(device):
+            return transformers.AutoModelForCausalLM.from_config(known.model.config).eval()
+
+    with FakeTensorMode(allow_non_fake_inputs=True), no_init_weights():
+        apple = HuggingFaceModel(network("mps"), known.tokenizer, "fake", known.vocabulary)
+        assert (apple.model.device.type, apple.device.type) == ("mps", "cpu")
+        assert apple.static.refusal == "mps has none"
+
+        model = OnTheHost(network(DEVICE), known.tokenizer, "fake", known.vocabulary)
+        reading = model.batch([[1, 2, 3], [4]])
+        assert reading.logits.device.type == "cpu"
+        logits = [
+            model.read([1, 2, 3]).logits[None],
+            model.read_run([1, 2, 3], 2)[1].logits[None],
+            model.read_each([1, 2], [3, 4]),
+            reading.step(torch.zeros(2, dtype=torch.int64)),
+            reading.extend([[5], [6, 7]], True)[0],
+            reading.extend([[5], []], False)[0],
+            reading.branch([1, 1, 0]).logits,
+        ]
+        assert [each.shape[1] for each in logits] == [model.width] * len(logits)
+        assert {(each.device.type, each.dtype) for each in logits} == {("cpu", torch.float32)}
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("kind", [*KINDS, "tiny"])
 def test_a_graph_draws_the_same_tokens(kind: str) -> None:
@@ -293,7 +330,7 @@ def test_what_is_captured_is_replayed() -> None:
 
 
 def test_models_say_why_they_are_not_replayed() -> None:
-    assert why_not_replayed(language_model("llama").model) == "it is on the device cpu"
+    assert why_not_replayed(language_model("llama").model) == "cpu has none"
     assert [why_not_replayed(language_model(k).model) for k in (LINEAR, *WITHOUT_CACHE)] == [
         "Qwen3NextForCausalLM keeps a LinearAttentionLayer",
         "OpenAIGPTLMHeadModel takes no past_key_values",

@@ -271,8 +271,13 @@ class HuggingFaceModel:
 
     @property
     def device(self) -> torch.device:
-        """The device of the logits."""
-        return torch.device(self._model.device)
+        """The device of the logits: the model's, or the CPU for one on an Apple GPU.
+
+        Draws are summed in double precision, which Apple's GPUs do not have; a copy of a row in
+        their shared memory costs less than a step.
+        """
+        device = torch.device(self._model.device)
+        return torch.device("cpu") if device.type == "mps" else device
 
     @property
     def model(self) -> Any:
@@ -377,7 +382,7 @@ class HuggingFaceModel:
                 ids = self._tensor([tokens])
                 logits = self._forward(input_ids=ids, use_cache=False, **self._last_only).logits
                 note = f"This model keeps no key-values: {len(tokens)} tokens read again."
-                return Reading(logits[0, -1].float(), len(tokens), note)
+                return Reading(logits[0, -1].to(self.device, torch.float32), len(tokens), note)
             start = self._key_values.start(tokens)
             rest = self._tensor([tokens[start.length :]])
             output = self._forward(
@@ -385,7 +390,7 @@ class HuggingFaceModel:
             )
             self._key_values.keep(tokens, start.cache, start.floor)
             # A copy, because a view of the last row would keep the whole output alive.
-            logits = output.logits[0, -1].to(torch.float32, copy=True)
+            logits = output.logits[0, -1].to(self.device, torch.float32, copy=True)
         return Reading(logits, len(tokens) - start.length, start.note)
 
     def read_run(self, tokens: Sequence[int], count: int) -> list[Reading]:
@@ -414,7 +419,7 @@ class HuggingFaceModel:
                 self._key_values.keep(tokens, start.cache, start.floor)
                 rows = output.logits[0, -count:]
                 computed, note = len(tokens) - start.length, start.note
-            logits = [row.to(torch.float32, copy=True) for row in rows]
+            logits = [row.to(self.device, torch.float32, copy=True) for row in rows]
         # The first reading reports the tokens of the whole pass.
         return [Reading(row, 0 if k else computed, note) for k, row in enumerate(logits)]
 
@@ -441,12 +446,12 @@ class HuggingFaceModel:
                 )
             column = self._tensor([[token] for token in following])
             if tokens:
-                rows = torch.zeros(len(following), dtype=torch.int64, device=self.device)
+                rows = torch.zeros(len(following), dtype=torch.int64, device=self._model.device)
                 cache.reorder_cache(rows)  # pyright: ignore[reportArgumentType] - Any tensor will do.
             output = self._forward(
                 input_ids=column, past_key_values=cache, use_cache=True, **self._last_only
             )
-        return output.logits[:, -1].float()
+        return output.logits[:, -1].to(self.device, torch.float32)
 
     def batch(self, prompts: Sequence[Sequence[int]]) -> HuggingFaceBatch:
         """Read several prompts in one batch; see `BatchedLanguageModel.batch`.
@@ -467,7 +472,7 @@ class HuggingFaceModel:
             takes_positions=self._takes_positions,
             last_only=self._last_only,
             check=self._check_longest,
-            device=self.device,
+            devices=(self._model.device, self.device),
         )
 
     def static_batch(
@@ -499,7 +504,8 @@ class HuggingFaceModel:
         return DynamicCache(config=self._model.config)
 
     def _tensor(self, rows: Sequence[Sequence[int]]) -> Tensor:
-        return torch.tensor([list(row) for row in rows], dtype=torch.int64, device=self.device)
+        device = self._model.device
+        return torch.tensor([list(row) for row in rows], dtype=torch.int64, device=device)
 
     def _check_length(self, rows: Sequence[Sequence[int]]) -> None:
         shortest, longest = min(map(len, rows)), max(map(len, rows))
@@ -569,6 +575,7 @@ class HuggingFaceBatch:
     Args:
         cache: An empty dynamic cache; ``None`` for a model without one.
         takes_positions: Whether the model takes position ids, which padding shifts.
+        devices: The device of the model, and that of the logits.
     """
 
     def __init__(
@@ -580,9 +587,10 @@ class HuggingFaceBatch:
         takes_positions: bool,
         last_only: dict[str, Any],
         check: Callable[[int], None],
-        device: torch.device,
+        devices: tuple[torch.device, torch.device],
     ) -> None:
         self._check = check
+        device, self._logits_device = devices
         self._forward = forward
         self._cache = cache
         self._takes_positions = takes_positions
@@ -603,7 +611,7 @@ class HuggingFaceBatch:
 
     def step(self, tokens: Tensor) -> Tensor:
         """Read one more token in each row without waiting for the device; see `Batch.step`."""
-        column = tokens.reshape(-1, 1)
+        column = tokens.reshape(-1, 1).to(self._ids.device)
         self._append(column, torch.ones_like(column), [1] * len(self._lengths))
         self._logits = self._read(column)
         return self._logits
@@ -614,7 +622,8 @@ class HuggingFaceBatch:
         chosen = torch.tensor(list(rows), dtype=torch.int64, device=self._ids.device)
         twin._lengths = [self._lengths[row] for row in rows]
         twin._ids, twin._seen = self._ids[chosen], self._seen[chosen]
-        twin._positions, twin._logits = self._positions[chosen], self._logits[chosen]
+        twin._positions = self._positions[chosen]
+        twin._logits = self._logits[chosen.to(self._logits_device)]
         if self._cache is not None:
             twin._cache = fork(self._cache)
             twin._cache.reorder_cache(chosen)  # pyright: ignore[reportArgumentType] - Any tensor will do.
@@ -649,7 +658,7 @@ class HuggingFaceBatch:
             [len(run) for run in runs],
         )
         logits = self._read_last(columns, width if every else 1)
-        empty = torch.tensor([not run for run in runs], device=device)
+        empty = torch.tensor([not run for run in runs], device=self._logits_device)
         self._logits = torch.where(empty[:, None], self._logits, logits[:, -1])
         return torch.cat([logits[:, :-1], self._logits[:, None]], dim=1)
 
@@ -682,4 +691,4 @@ class HuggingFaceBatch:
                 use_cache=self._cache is not None,
                 **more,
             )
-        return output.logits[:, -count:].float()
+        return output.logits[:, -count:].to(self._logits_device, torch.float32)

@@ -230,7 +230,7 @@ class StaticBatches:
 
 
 def why_not_replayed(model: Any) -> str:
-    """The reason why a model's step is not captured and replayed, as a clause; empty if it is.
+    """The reason why a model's step is not replayed from a graph, as a clause; empty if it is.
 
     Args:
         model: A model of transformers.
@@ -247,5 +247,5 @@ def why_not_replayed(model: Any) -> str:
     if others := kinds - {DynamicLayer, DynamicSlidingWindowLayer}:
         return f"{kind} keeps a {min(other.__name__ for other in others)}"
     if torch.device(model.device).type != "cuda":
-        return f"it is on the device {torch.device(model.device)}"
+        return f"{torch.device(model.device).type} has none"
     return ""
