@@ -65,7 +65,7 @@ bench: $(STAMP) ## Measure beside the peers; rewrites docs/benchmarks and the RE
 	$(BIN)/python -m benchmarks.peers
 	$(BIN)/python -m benchmarks.constructions
 	$(BIN)/python -m benchmarks.schemas
-	$(BIN)/python -m benchmarks.device --json docs/benchmarks/device.json
+	$(BIN)/python -m benchmarks.device
 
 bench-ui: $(STAMP) ## Measure the explorer in a browser; rewrites docs/benchmarks/ui.*.
 	$(BIN)/python -m benchmarks.ui
