@@ -274,7 +274,7 @@ def _model() -> Finding:
 
 
 def steps(name: str, device: str = "auto") -> Finding:
-    """How the steps of a model are taken here: in a graph or one by one, and what masks them."""
+    """A finding about a model's steps here: in a graph or one by one, and masked by what."""
     from explorer.decoding.models.load import load_model
 
     model = load_model(name, device=device)
