@@ -55,6 +55,7 @@ from explorer.languages.schema.machine import (
 )
 from explorer.languages.schema.options import USUAL, Order, Recursion, SchemaOptions
 from explorer.languages.schema.reading.folder import schemas_in
+from explorer.languages.schema.reading.openapi import read_dialect
 from explorer.languages.schema.reading.subschemas import Schema, not_too_deep, prepared, root_of
 from explorer.languages.schema.reading.text import (
     BYTE_ORDER_MARK,
@@ -62,7 +63,6 @@ from explorer.languages.schema.reading.text import (
     asked_schema,
     indented,
     json_of,
-    read_schema,
     repeated_names,
     spans_of,
     text_of_data,
@@ -131,7 +131,7 @@ class JsonSchema(Source):
     @cached_property
     def parsed(self) -> Schema:
         """The schema as Python data."""
-        return read_schema(self.schema)
+        return read_dialect(self.schema)
 
     @property
     def space_remedy(self) -> str:
@@ -324,7 +324,7 @@ class JsonSchema(Source):
     @property
     def remote_schemas(self) -> dict[str, Schema]:
         """The schemas that references may name, by their address, as Python data."""
-        return {address: read_schema(text) for address, text in self.remotes}
+        return {address: read_dialect(text) for address, text in self.remotes}
 
     @cached_property
     def _noted(self) -> list[ValueSets]:

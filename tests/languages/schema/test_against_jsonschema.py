@@ -8,12 +8,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
+import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft4Validator, Draft7Validator, Draft202012Validator
 from jsonschema.protocols import Validator
 
+import explorer
 from explorer.automata.machine import Dfa
 from explorer.automata.words import words
 from explorer.budget import Meter
@@ -139,3 +141,33 @@ def test_escapes_of_free_strings_are_values_alike() -> None:
 def test_a_difference_would_be_found() -> None:
     weaker, _ = compile_schema({"type": "object"}, Meter(), SchemaOptions("flexible", free_depth=1))
     assert weaker.accepts(b'{"b": 1}') != validator("closed object").is_valid({"b": 1})
+
+
+DRAFTS = {
+    "http://json-schema.org/draft-04/schema#": jsonschema.Draft4Validator,
+    "http://json-schema.org/draft-06/schema#": jsonschema.Draft6Validator,
+    "http://json-schema.org/draft-07/schema#": jsonschema.Draft7Validator,
+    "https://json-schema.org/draft/2019-09/schema": jsonschema.Draft201909Validator,
+}
+LISTED: list[Any] = [
+    {"enum": [[None], [[1], 2], {"a": [1]}, "x"]},
+    {"not": {"enum": [[None], {"a": [1]}]}},
+    {"uniqueItems": True, "type": "array", "items": {"enum": ["x", [1], None]}, "maxItems": 2},
+    {"uniqueItems": True, "type": "array", "items": {"type": "boolean"}},
+    {"oneOf": [{"enum": [[], [1]]}, {"type": "array", "maxItems": 0}, {"enum": [{"a": []}]}]},
+]
+WRITTEN: list[Any] = [
+    [], [None], [1], [3], [[1], 2], [[2], 2], [None, None], [True, True], [True, False],
+    ["x", "x"], ["x", [1]], [[1], [1]], [1, 2], "x", None, {}, {"a": [1]}, {"a": [2]}, {"a": []},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("schema", LISTED, ids=str)
+@pytest.mark.parametrize("draft", DRAFTS)
+def test_listed_values_in_older_drafts(draft: str, schema: dict[str, Any]) -> None:
+    """What is made of a keyword inside is said in the keywords of the draft."""
+    whole = {"$schema": draft, **schema}
+    made, oracle = explorer.json_schema(whole), DRAFTS[draft](whole)
+    for value in WRITTEN:
+        text = json.dumps(value, separators=(",", ":"))
+        assert made.accepts(text) == oracle.is_valid(value), value

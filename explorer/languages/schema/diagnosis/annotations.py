@@ -31,12 +31,14 @@ NOT_FOLLOWED: Final = frozenset(("regex", "idn-hostname", "idn-email"))
 _OTHERS: Final = frozenset(
     ("$schema", "$id", "id", "$anchor", "$defs", "definitions", "$dynamicAnchor", "$vocabulary",
      "$recursiveAnchor", "const", "exclusiveMinimum", "exclusiveMaximum", "$async", "example",
-     "markdownDescription", "enumDescriptions", "errorMessage", "externalDocs")
+     "markdownDescription", "enumDescriptions", "errorMessage", "externalDocs", "xml",
+     "info", "paths", "servers")
 ) | REMARKS  # fmt: skip
 _SAY_NOTHING: Final = {
     **dict.fromkeys(("contentEncoding", "contentMediaType", "contentSchema"),
                     "is a remark on what a string holds"),
-    **dict.fromkeys(("nullable", "discriminator"), "belongs to OpenAPI, not to JSON Schema"),
+    **dict.fromkeys(("nullable", "discriminator", "components"),
+                    'belongs to OpenAPI 3.0 ("openapi": "3.0.3" at the top), not to JSON Schema'),
 }  # fmt: skip
 """Keywords that look as if they constrained, and why they do not."""
 
@@ -143,9 +145,9 @@ def _outdated_keywords(part: Part) -> Iterator[str]:
 
 
 def _silent_keywords(part: Part) -> Iterator[str]:
-    pointer, here, _ = part
+    pointer, here, draft = part
     for keyword, why in _SAY_NOTHING.items():
-        if keyword in here:
+        if keyword in here and not (keyword == "components" and draft == 4):  # It is OpenAPI's.
             yield f"The keyword at {pointer}/{keyword} {why}, {_NOTHING}"
 
 

@@ -378,13 +378,17 @@ def synthetic(
     return Subschema(kept, parent.resolver, pointer, parent.draft, scope=parent.scope)
 
 
-def structural(value: object) -> dict[str, Any]:
-    """A schema without ``const`` for arrays and objects that allows exactly one value."""
+def structural(value: object, prefix: str) -> dict[str, Any]:
+    """A schema without ``const`` for arrays and objects that allows exactly one value.
+
+    Args:
+        prefix: The keyword that lists schemas for the first items.
+    """
     if isinstance(value, dict):
         entries = cast("dict[str, object]", value)
         return {
             "type": "object",
-            "properties": {name: structural(item) for name, item in entries.items()},
+            "properties": {name: structural(item, prefix) for name, item in entries.items()},
             "required": list(entries),
             "additionalProperties": False,
         }
@@ -392,7 +396,7 @@ def structural(value: object) -> dict[str, Any]:
         items = cast("list[object]", value)
         return {
             "type": "array",
-            "prefixItems": [structural(item) for item in items],
+            prefix: [structural(item, prefix) for item in items],
             "minItems": len(items),
             "maxItems": len(items),
         }
@@ -591,7 +595,7 @@ class Expansion:
             nested: list[object] = [v for v in values if isinstance(v, dict | list)]
             if nested or both:
                 scalars = [v for v in values if not isinstance(v, dict | list)]
-                options: list[Schema] = [structural(value) for value in nested]
+                options: list[Schema] = [structural(value, prefix_keyword(sub)) for value in nested]
                 options += [{"enum": scalars}] if scalars else [] if nested else [False]
                 keyword = "const" if has_const else "enum"
                 parts = [synthetic(sub, option, self._made, keyword) for option in options]

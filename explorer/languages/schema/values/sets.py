@@ -595,7 +595,7 @@ class ValueSets:
                 "Leave strict=False out, or give the items an enum.",
             )  # fmt: skip
             return None
-        return [synthetic(sub, {"const": value}, self._made, "uniqueItems") for value in values]
+        return [synthetic(sub, {"enum": [value]}, self._made, "uniqueItems") for value in values]
 
     def counted(self, wanted: Wanted, most: int) -> tuple[list[object] | None, bool]:
         """The values of a set, at most ``most`` of them, or ``None`` if there are infinitely many;
