@@ -87,6 +87,25 @@ def test_several_tokens_of_text_explain_the_first_that_is_masked(dfa: explorer.T
         explain(dfa, dfa.start, "")
 
 
+@pytest.mark.parametrize("text", ["x", "(x)", "((x", "((x))", "(((x))"])
+def test_tokens_that_no_machine_has_met_are_explained_as_if_each_had_been_asked(text: str) -> None:
+    vocab = Vocabulary.from_bytes([b"(", b")", b"x"], eos_ids=[3])
+    grammar = explorer.grammar('root ::= "(" root ")" | "x"')
+
+    def asked(*parts: str) -> Explanation:
+        machine, state = explorer.compile(grammar, vocab), 0
+        for token in (b"()x".index(byte) for byte in parts[0].encode()):
+            state = machine.step(state, token)
+            assert state is not None
+        return explain(machine, state, parts[1], text=parts[0])
+
+    for more in (")" * 9, "x"):
+        fails = next(k for k in range(1, 10) if not asked(text, more[:k]).allowed)
+        once, known = asked(text, more), asked(text + more[: fails - 1], more[fails - 1])
+        assert (once.expected, once.verdict.may_end) == (known.expected, known.verdict.may_end)
+        assert once.message.partition(": ")[2] == known.message.partition(": ")[2]
+
+
 def test_the_tokenizer_splits_where_there_is_one(tekken_131k: explorer.Vocabulary) -> None:
     dfa = explorer.compile(explorer.regex("[a-z ]+"), tekken_131k)
     why = explain(dfa, dfa.start, "the cat 9")

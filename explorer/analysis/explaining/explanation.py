@@ -435,6 +435,7 @@ def explain(
         history = History((*history.states, *passed), (*history.tokens, *asked[:index]))
     if index:
         probabilities = None  # They hold for the place before the first of the tokens.
+        background = background_of(machine, budget)  # It copies the states met on the way.
     before = history.tokens if history is not None else asked[:index]
     ends = (known for known in before if here == DONE and known in machine.vocabulary.eos_ids)
     verdict = judge(background, here, asked[index], prefix, next(ends, None))
