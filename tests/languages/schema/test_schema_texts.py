@@ -261,3 +261,22 @@ def test_the_treemap_is_a_plotly_figure() -> None:
     )
     assert set(treemap.parents) <= {"", *treemap.ids}
     assert treemap.ids[0] == treemap.labels[0] == "the whole schema"  # "/" is the member "".
+
+
+def test_a_folder_is_read_as_far_as_it_is_referred_to(tmp_path: Path) -> None:
+    """By the names of files; where a name is an ``$id``, any file may have it."""
+    texts = {
+        "a.json": '{"$ref": "deep/b.json"}',
+        "deep/b.json": '{"type": "integer"}',
+        "c.json": '{"$id": "urn:see", "type": "null"}',
+        "not.json": "no schema",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, "utf-8")
+    by_name = JsonSchema.of({"$ref": "a.json"}, tmp_path)
+    assert [address for address, _ in by_name.remotes] == ["a.json", "deep/b.json"]
+    assert json_schema({"$ref": "a.json"}, folder=tmp_path).accepts("5")
+    by_id = json_schema({"$ref": "urn:see"}, folder=tmp_path)
+    assert by_id.accepts("null") and not by_id.accepts("5")
+    assert JsonSchema.of({"type": "null"}, tmp_path).remotes == ()
