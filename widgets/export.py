@@ -45,6 +45,7 @@ from explorer.budget import Budget
 from explorer.decoding.trace.trace import Trace
 from widgets.cursor import Cursor, at_end
 from widgets.dialogue.later import Later, Progress
+from widgets.figures.animation import animated
 from widgets.figures.machines.detokenizing_figure import ALL_TOKENS
 from widgets.figures.machines.stepping import stepping_packet
 from widgets.figures.packets import compress, trace_packet
@@ -81,12 +82,16 @@ renderExplorer({ model, el: document.getElementById("explorer") });
 """
 
 
-def exported(place: ShownPlace) -> Later:
-    """The page, to be made later with a report of its progress."""
+def exported(place: ShownPlace, *, picture: bool = False) -> Later:
+    """The page, or the animated picture, to be made later with a report of its progress."""
     progress = Progress()
     take = taken(place)
+    if picture:
+        return Later.of(
+            lambda: {"name": "explorer.svg", "text": animated(take.trace, take.data.machine)}
+        )
     return Later.of(
-        lambda: {"name": "explorer.html", "html": page_of_take(take, progress)}, progress
+        lambda: {"name": "explorer.html", "text": page_of_take(take, progress)}, progress
     )
 
 

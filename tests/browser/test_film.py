@@ -1,13 +1,17 @@
-"""A film of a lesson in a real JupyterLab: one frame at a time, and a slider."""
+"""Films: of a lesson, one frame at a time, with a slider; and of a run, as an animated picture."""
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
-from tests.browser.acting import quiet
+from tests.browser.acting import STEP, at, press, quiet
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Locator
+
     from tests.browser.conftest import Lab, Notebook
 
 FILM = """reading_picture("Reading foo food", FIGURE_4, ["foo", "food"],
@@ -42,3 +46,42 @@ def test_a_film_shows_one_frame_and_its_slider_the_others(notebook: Notebook, la
         assert (words[-1] or "").startswith("food : d leads to r; read foo food")
         assert len(set(words)) == 8
     quiet(notebook)
+
+
+SEEN = """(at) => document.getAnimations().forEach((one) => {
+    one.pause();
+    one.currentTime = at;
+}) || [...document.querySelectorAll('.frame')].map((one) => getComputedStyle(one).visibility)
+    .flatMap((said, i) => (said === 'visible' ? [i] : []))"""
+GROWTH = """() => [...document.querySelectorAll('.f0 .grows')]
+    .map((one) => one.getBoundingClientRect().width)"""
+
+
+def test_an_animated_picture_of_a_run_is_written_and_shows_its_frames_in_turn(
+    toy: Locator, notebook: Notebook, tmp_path: Path
+) -> None:
+    press(toy, STEP)
+    at(toy, 1)
+    press(toy, STEP)
+    at(toy, 2)
+    toy.locator(".lmx-top > .lmx-menu > summary").last.click()
+    with notebook.page.expect_download() as download:
+        toy.get_by_role("button", name="Animated picture…").click()
+    path = tmp_path / "run.svg"
+    download.value.save_as(path)
+    quiet(notebook)
+    page = notebook.page.context.new_page()
+    page.goto(path.as_uri())
+    # Three positions, and three letters of each token; each is shown alone, in its turn.
+    assert page.locator(".frame").count() == 3 + 3 + 3
+    seen = [page.evaluate(SEEN, 100 * tenth) for tenth in range(1, 114)]
+    assert [one for one, _ in groupby(seen)] == [[frame] for frame in range(9)]
+    page.evaluate(SEEN, 0)
+    begun = page.evaluate(GROWTH)
+    page.evaluate(SEEN, 1500)
+    assert all(one < other for one, other in zip(begun, page.evaluate(GROWTH), strict=True))
+    page.emulate_media(reduced_motion="reduce")
+    page.reload()
+    assert page.evaluate("() => document.getAnimations().length") == 0
+    assert page.evaluate(SEEN, 0) == [0]
+    page.close()

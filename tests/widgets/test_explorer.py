@@ -132,10 +132,10 @@ def test_a_page_holds_the_run_and_no_address(page: Page) -> None:
     page.ask("step")
     answer = page.ask("export")
     assert answer["ok"], answer
-    assert "http://www.w3.org/2000/svg" in answer["html"]
-    addresses = set(re.findall(r"https?://[^\"'\s]+", answer["html"]))
+    assert "http://www.w3.org/2000/svg" in answer["text"]
+    addresses = set(re.findall(r"https?://[^\"'\s]+", answer["text"]))
     assert addresses == {"http://www.w3.org/2000/svg"}
-    packed = re.search(r'id="run">([^<]+)<', answer["html"])
+    packed = re.search(r'id="run">([^<]+)<', answer["text"])
     assert packed is not None
     data = cast("dict[str, Any]", decompress(packed[1]))
     assert [position["k"] for position in data["positions"]] == [0, 1]

@@ -68,7 +68,7 @@ def test_one_steps_on_while_the_line_as_it_was_is_written() -> None:
     # Those that come too soon after another one are left out.
     every = [*(f"{k} of 4 positions" for k in range(4)), "packing"]
     assert asked.counts[0] == every[0] and asked.counts == [c for c in every if c in asked.counts]
-    data = run_of(answer["html"])
+    data = run_of(answer["text"])
     assert [position["k"] for position in data["positions"]] == [0, 1, 2, 3]
     assert data["traits"]["line"]["index"] == 1
     made.close()

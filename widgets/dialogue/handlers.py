@@ -412,8 +412,8 @@ def _refused() -> ExplorerError:
 
 
 @answers(at_place=False, later=True)
-def on_export(place: ShownPlace) -> Reply:
-    """Make the file that replays the line without a kernel."""
+def on_export(place: ShownPlace, picture: bool = False) -> Reply:
+    """Make the file that replays the line without a kernel, or an animated picture of it."""
     raise _refused()
 
 

@@ -8,6 +8,7 @@ In reading order:
 `told`                the packets that a page is sent without asking, as types
 `packets`             the values that a page gets once, and at each step
 `snapshot`            a static picture of one position
+`animation`           an animated picture of a run, of the same parts
 """
 
 from __future__ import annotations

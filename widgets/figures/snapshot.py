@@ -94,14 +94,33 @@ def snapshot(
     Args:
         machine: The token machine of the trace; `Free` has no drawings and no reasons.
     """
-    parts: list[str] = []
-    y = _head(parts, trace, k, machine)
-    if machine.constraint is not None:
-        y = _machines(parts, trace, k, machine, tuple(tokens), y) + 8
+    parts, _, y = drawn_at(trace, k, machine, tokens=tokens)
     frame = box(0.5, 0.5, WIDTH - 1, y - 1, stroke=LINE, radius=8)
     title = f"Position {k}: {mask_summary(trace, k)}"
     svg = document(WIDTH, y, title, [*parts, frame])
     return Snapshot(svg, snapshot_text(trace, k, machine), title, y)
+
+
+def drawn_at(
+    trace: Trace,
+    k: int,
+    machine: TokenMachine,
+    *,
+    tokens: Iterable[int] = (),
+    letters: int | None = None,
+) -> tuple[list[str], float, float]:
+    """The elements of a position, the width of its machines, and the height of all.
+
+    Args:
+        machine: The token machine of the trace.
+        letters: The number of bytes of the next token that are read; ``None`` for all its path.
+    """
+    parts: list[str] = []
+    y, wide = _head(parts, trace, k, machine), 0.0
+    if machine.constraint is not None:
+        wide, y = _machines(parts, trace, k, machine, tuple(tokens), y, letters)
+        y += 8
+    return parts, wide, y
 
 
 def stacked(pictures: Mapping[str, Snapshot]) -> Snapshot:
@@ -179,8 +198,9 @@ def _machines(
     machine: TokenMachine,
     tokens: tuple[int, ...],
     y: float,
-) -> float:
-    """The three drawings below each other."""
+    letters: int | None,
+) -> tuple[float, float]:
+    """The three drawings below each other: their width, and where they end."""
     vocabulary = machine.vocabulary
     shown = shown_tokens(trace, k, machine, tokens)
     masked = masked_tokens(trace, k, shown)
@@ -190,14 +210,15 @@ def _machines(
     figures = {**drawn.figures, **inner}
     layouts = {**drawn.layouts, **lay_out_figures(inner)}
     token = trace.steps[k].token if k < len(trace.steps) else None
-    marks, path = lit(trace, k, machine, token), lit_path(trace, k, machine)
-    now = path.now
+    marks, path = lit(trace, k, machine, token, letters), lit_path(trace, k, machine)
+    now = [name for name, mark in marks.nodes.items() if mark == "now"] or path.now
     taken = {arc: words[-1] for arc, words in path.tokens.items()}
     if token is not None and trace.positions[k].state >= 0:
         arc = walk_token(machine, trace.positions[k].state, token).arc
         taken |= {} if arc is None else {arc: token_text(vocabulary, token)}
     if "token_dfa" in figures:
         figures["token_dfa"] = _named(figures["token_dfa"], taken)
+    room, wide = WIDTH - 2 * PAD, 0.0
     for name, title in TITLES.items():
         if name not in figures:
             continue
@@ -207,13 +228,13 @@ def _machines(
         parts.append(text(x, y, figures[name].caption, size=11.5, fill=SOFT))
         places = layouts[name].nodes
         focus = next((places[node] for node in now if node in places), Placed(0.0, 0.0))
-        room = WIDTH - 2 * PAD
+        wide = max(wide, min(layouts[name].width, room) + 2 * PAD)
         picture, height = window(
             figures[name], layouts[name], PAD, y + 6, room, TALLEST, focus, marks.nodes, marks.edges
         )
         parts.append(picture)
         y += 6 + height
-    return y
+    return wide, y
 
 
 def _named(figure: MachineFigure, taken: Mapping[str, str]) -> MachineFigure:
@@ -234,7 +255,7 @@ def _short(value: float) -> str:
     return f"{value:.2f}" if value >= 0.01 else f"{value:.1e}"
 
 
-def _percent(value: float) -> str:
+def percent(value: float) -> str:
     """A probability in per cent: a whole number if that is exact enough, else two digits."""
     percent = 100 * value
     if percent >= 9.95 or (round(percent) >= 1 and abs(percent - round(percent)) < 0.005):
@@ -268,10 +289,8 @@ def snapshot_text(trace: Trace, k: int, machine: TokenMachine) -> str:
         )
         lines.append(f"{'token':20} {'model':>7} {'filtered':>9} {'constr.':>8}")
     for bar in bars(trace, k, machine, BARS):
-        last = _percent(bar.constrained) if bar.allowed else "–"
+        last = percent(bar.constrained) if bar.allowed else "–"
         mark = ">" if bar.taken else " "
-        row = (
-            f"{mark}{shorten(bar.text, 19):19} {_percent(bar.model):>7} {_percent(bar.filtered):>9}"
-        )
+        row = f"{mark}{shorten(bar.text, 19):19} {percent(bar.model):>7} {percent(bar.filtered):>9}"
         lines.append(f"{row} {last:>8}  {bar.reason or ''}".rstrip())
     return "\n".join(lines)

@@ -157,9 +157,9 @@ function zoomOf(el) {
   return (root && root.offsetWidth && root.getBoundingClientRect().width / root.offsetWidth) || 1;
 }
 
-/** Offer a text as a file. */
+/** Offer a text as a file: HTML or SVG. */
 function save(name, text) {
-  const url = URL.createObjectURL(new Blob([text], { type: "text/html" }));
+  const url = URL.createObjectURL(new Blob([text], { type: name.endsWith(".svg") ? "image/svg+xml" : "text/html" }));
   h("a", { href: url, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(url), 1000);
 }

@@ -20,17 +20,18 @@ export function renderExplorer({ model, el }) {
   ui.foot = h("div.lmx-foot"); // Below the machines: how they are walked through, and how they are drawn.
   const about = h("span.chip.about");
   const around = frame(model, root, ui);
-  const exporting = async () => {
-    const answer = await ui.ask("export", {}, { doing: "exporting" });
+  const exporting = (picture) => async () => {
+    const answer = await ui.ask("export", { picture }, { doing: "exporting" });
     if (!answer.ok) return;
-    save(answer.name, answer.html);
+    save(answer.name, answer.text);
     ui.remark(`${answer.name} is written to your downloads.`);
   };
   const more = h("button.quiet", { "aria-expanded": "false", title: "temperature, filters", onclick: () => {
     sampler.hidden = !sampler.hidden;
     more.setAttribute("aria-expanded", !sampler.hidden);
   } }, "Sampler");
-  const exported = h("button.quiet", { title: "one file that replays this without a kernel", onclick: exporting }, "Export…");
+  const exported = h("button.quiet", { title: "one file that replays this without a kernel", onclick: exporting(false) }, "Export…");
+  const animated = h("button.quiet", { title: "one SVG file that shows this run, again and again", onclick: exporting(true) }, "Animated picture…");
   const place = (name) => h("div." + name);
   const [editor, sampler, stepper, strip, pipeline, machines, stack, distribution] =
     ["editor", "sampler", "stepper", "strip", "pipeline", "machines", "stack", "distribution"].map((name) => place("lmx-part-" + name));
@@ -38,7 +39,7 @@ export function renderExplorer({ model, el }) {
   const asked = drawers(model, ui, DRAWERS);
   root.append(
     h("div.lmx-top", {}, h("b", {}, "Explorer"), about, editor, quietMenu("What this is", ui.info, "i", "states, times, stages, the model"), around.size, exported,
-      quietMenu("Explorer", h("div.tools", {}, more, lineButtons(model, ui), around.keys), "⋯", "sampler, lines, keys")),
+      quietMenu("Explorer", h("div.tools", {}, more, lineButtons(model, ui), animated, around.keys), "⋯", "sampler, lines, a picture, keys")),
     around.listed, around.note, around.tasks, around.failure, sampler,
     h("div.lmx-bar", {}, stepper, strip),
     pipeline, h("div.lmx-parts", {}, h("div.lmx-left", {}, h("div.lmx-beside", {}, machines, stack), ui.foot), h("div.lmx-numbers", {}, distribution)), asked.el, around.live);
@@ -54,8 +55,10 @@ export function renderExplorer({ model, el }) {
   const update = () => {
     for (const one of [about, ui.info.firstChild]) say(one, model.get("about") || "");
     more.disabled = ui.gone || !!model.get("replay");
-    exported.hidden = !!model.get("replay");
-    exported.disabled = ui.gone;
+    for (const one of [exported, animated]) {
+      one.hidden = !!model.get("replay");
+      one.disabled = ui.gone;
+    }
   };
   listen(root, ui, around);
   const off = ui.on("change", update);

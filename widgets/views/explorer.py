@@ -22,6 +22,7 @@ from explorer.files import file_errors, write_whole
 from widgets.cursor import Cursor
 from widgets.dialogue.messages import Reply
 from widgets.export import exported, page
+from widgets.figures.animation import animated
 from widgets.views import bundle
 from widgets.views.stilled import Stilled
 from widgets.views.view import View
@@ -60,8 +61,8 @@ class Explorer(Stilled, View):
     def _own_handlers(self) -> Mapping[str, Callable[..., Reply]]:
         return {**super()._own_handlers(), "export": self._export}
 
-    def _export(self, _: str) -> Reply:
-        return exported(self.shown)
+    def _export(self, _: str, picture: bool = False) -> Reply:
+        return exported(self.shown, picture=picture)
 
     def _pictured(self) -> Mapping[str, Cursor]:
         return {"": self.cursor}
@@ -86,11 +87,41 @@ class Explorer(Stilled, View):
             ...     Explorer().to_html(f"{folder}/run.html").name
             'run.html'
         """
-        target = file_path("path", path)
-        with file_errors(target, writing=True):
-            target.parent.stat()  # Fail before the slow work.
-        write_whole(target, page(self.shown).encode())
-        return target
+        return _written(path, lambda: page(self.shown))
+
+    def to_animation(self, path: str | Path) -> Path:
+        """Write this line as an animated picture: one SVG file that repeats.
+
+        Each position shows the machines and the bars of the next token, whose constrained ones grow
+        from the model's; the letters of the first tokens are read one by one. Of a long line the
+        first 24 positions are shown.
+
+        Args:
+            path: The file; an existing one is replaced.
+
+        Returns:
+            The path.
+
+        Raises:
+            FileError: The folder does not exist or is not writable.
+
+        Example:
+            >>> import tempfile
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     Explorer().to_animation(f"{folder}/run.svg").name
+            'run.svg'
+        """
+        trace, machine = self.cursor.full_trace(), self.session.machine
+        return _written(path, lambda: animated(trace, machine))
+
+
+def _written(path: str | Path, made: Callable[[], str]) -> Path:
+    """Write a text to a file, which is looked at before the slow work."""
+    target = file_path("path", path)
+    with file_errors(target, writing=True):
+        target.parent.stat()
+    write_whole(target, made().encode())
+    return target
 
 
 __all__ = ["Explorer"]

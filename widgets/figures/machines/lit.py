@@ -289,8 +289,18 @@ class Lit:
     edges: Mapping[str, Mark]
 
 
-def lit(trace: Trace, k: int, machine: TokenMachine, token: int | None = None) -> Lit:
+def lit(
+    trace: Trace,
+    k: int,
+    machine: TokenMachine,
+    token: int | None = None,
+    letters: int | None = None,
+) -> Lit:
     """The names that are lit at a position, for a picture without a page.
+
+    Args:
+        token: A token whose path is lit, too.
+        letters: Only so many of its bytes, after which the present place is inside the token.
 
     Example:
         >>> from widgets.toy import ToyModel, toy_constraint
@@ -305,12 +315,19 @@ def lit(trace: Trace, k: int, machine: TokenMachine, token: int | None = None) -
     nodes: dict[str, Mark] = dict.fromkeys(path.nodes, "past")
     edges: dict[str, Mark] = dict.fromkeys(path.edges, "past")
     position = trace.positions[k]
-    if token is not None and position.state >= 0:
+    now = path.now
+    if token is not None and position.state >= 0 and letters != 0:
         walked = walk_token(machine, position.state, token)
-        for step in walked.steps:
+        steps = walked.steps[:letters]
+        for step in steps:
             nodes.update(dict.fromkeys(step.nodes, "past"))
             edges.update(dict.fromkeys(step.edges, "go"))
-        if walked.arc is not None:
+        whole = len(steps) == len(walked.steps)
+        if walked.arc is not None and whole:
             edges[walked.arc] = "go"
-    nodes.update(dict.fromkeys(path.now, "past" if position.finished else "now"))
+        if letters is not None:
+            nodes.update(dict.fromkeys(now, "past"))
+            at = walked.target if whole and walked.target else now[-2]
+            now = (*(steps[-1].nodes if steps else ()), at)
+    nodes.update(dict.fromkeys(now, "past" if position.finished else "now"))
     return Lit(nodes, edges)
