@@ -12,6 +12,7 @@ from typing import Any, Final
 from explorer.arguments import counted
 from explorer.sweeps.report import GroupFigures, SweepSummary
 from widgets.figures.drawing.labels import shorten, tags_escaped
+from widgets.figures.panels.plotly_figures import HOVER
 
 LABEL: Final = 44
 """The most characters of a label beside a bar."""
@@ -64,6 +65,7 @@ def figures(summary: SweepSummary) -> list[Any]:
     made.update_layout(
         title={"text": "Conformance", "subtitle": {"text": tags_escaped(said)}},
         barmode="stack",
+        hoverlabel=HOVER,
         height=160 + BAR * max(1, len(names)),
         xaxis={"title": "share of rows"},
         yaxis={

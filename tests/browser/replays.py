@@ -20,9 +20,26 @@ if TYPE_CHECKING:
 
     Opened = Callable[[str, int, int], Locator]
 
+KINDS = ["string", "integer", "boolean", "number"]
 DATES = "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 SUMS = 'start: "(" start ")" | "x" ("+" start)?'
-STEPS = {"toy": 4, "date": 7, "record": 14, "grammar": 3, "drawn": 3, "unwanted": 2, "tools": 14}
+FIELDS = {f"field_{name}": {"type": kind} for name, kind in zip("abcdefghijkl", KINDS * 3)}
+FORM = {
+    "type": "object",
+    "properties": FIELDS,
+    "required": [*FIELDS],
+    "additionalProperties": False,
+}
+STEPS = {
+    "toy": 4,
+    "date": 7,
+    "record": 14,
+    "grammar": 3,
+    "drawn": 3,
+    "unwanted": 2,
+    "tools": 14,
+    "form": 32,
+}
 
 
 def made(name: str) -> Explorer:
@@ -40,6 +57,7 @@ def made(name: str) -> Explorer:
         "record": (record_constraint(), RECORD_PROMPT),
         "grammar": (explorer.grammar(SUMS, syntax="lark"), "sum: "),
         "drawn": (explorer.regex(DATES), "The date is "),
+        "form": (explorer.json_schema(FORM), "Fill in the form: "),
         "unwanted": (explorer.regex("[0-9]{9}"), "The capital of France is"),
     }[name]
     sampler = explorer.Sampler(0.5) if name == "drawn" else None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.acting import END, STEP, TOY, at, choose, press, quiet, rest
+from tests.browser.acting import END, STEP, TOY, at, choose, drawer, press, quiet, rest
 from tests.browser.acting import opened as opened_menu
 from tests.browser.conftest import Lab, Notebook
 from tests.browser.replays import STEPS
@@ -196,6 +196,51 @@ def test_on_a_telephone_the_machines_follow_the_list_without_a_gap(opened: Opene
     assert top and top["height"] < 80
 
 
+def test_a_page_of_a_small_vocabulary_does_not_scroll(opened: Opened) -> None:
+    root = opened("toy", 848, 640)
+    assert root.page.evaluate("() => document.documentElement.scrollHeight") == 640
+    # In a higher window its mask is open.
+    assert opened("toy", 1280, 900).locator(".lmx-cell").count() == 6
+
+
+def test_on_a_large_screen_the_machines_grow_with_their_panel(opened: Opened) -> None:
+    ring = """(root) => Math.max(...[...root.querySelectorAll('svg .n circle')]
+        .filter((one) => one.getClientRects().length)
+        .map((one) => one.getBoundingClientRect().width))"""
+    for name in ("toy", "date"):
+        sizes: list[float] = []
+        for size in ((1280, 720), (1920, 1080)):
+            root = opened(name, *size)
+            sizes.append(root.evaluate(ring))
+            assert root.evaluate("(el) => el.offsetWidth") > 0.95 * size[0]
+        assert sizes[1] > 1.5 * sizes[0]
+
+
+def test_the_machines_of_a_grammar_are_not_called_finite(opened: Opened) -> None:
+    names = {"toy": ["Character FSA", "Detokenizing FST", "Token DFA = FSA ∘ FST"]}
+    names["grammar"] = ["Character PDA", "Detokenizing FST", "Token PDA = PDA ∘ FST"]
+    for name, wanted in names.items():
+        root = opened(name, 1280, 720)
+        heads = root.locator(".lmx-machine h4, .lane b").locator("visible=true")
+        assert heads.all_inner_texts() == wanted
+    press(root, "as machines")
+    rest(root)
+    assert root.locator(".lmx-machine h4").all_inner_texts() == names["grammar"]
+
+
+def test_traps_that_say_the_same_are_one_with_its_places(opened: Opened) -> None:
+    root = drawer(opened("form", 1280, 900), "traps")
+    root.locator(".lmx-trap").first.wait_for()
+    rest(root)
+    unmeant = root.locator(".lmx-trap", has_text="it is made to write what it does not mean")
+    assert unmeant.count() == 1
+    places = unmeant.get_by_role("button")
+    assert places.count() == 2
+    wanted = re.findall(r"[0-9]+", places.last.inner_text())
+    places.last.click()
+    at(root, int(wanted[0]))
+
+
 def test_each_phase_is_named_once_beside_step(opened: Opened) -> None:
     root = opened("tools", 848, 640)
     for k in range(1, 7):
@@ -319,6 +364,14 @@ def test_enter_explains_what_was_found(toy: Locator, notebook: Notebook) -> None
     search.fill("foo")
     search.press("Enter")
     toy.locator(".lmx-why h4", has_text="foo").wait_for()
+    quiet(notebook)
+
+
+def test_an_export_says_what_it_wrote(toy: Locator, notebook: Notebook) -> None:
+    with notebook.page.expect_download() as download:
+        press(toy, "Export…")
+    name = download.value.suggested_filename
+    toy.locator(".lmx-note", has_text=f"{name} is written to your downloads").wait_for()
     quiet(notebook)
 
 

@@ -521,6 +521,17 @@ def test_probabilities_are_blank_and_masks_are_not() -> None:
     page.made.close()
 
 
+def test_a_run_that_the_model_ends_is_no_error() -> None:
+    words = explorer.regex("(a|b|c)*x")
+    page = Page(Explorer(explorer.load_model("tiny"), words, "It was a day. " * 48))
+    answers = [page.ask("run", tokens=64)]
+    while not answers[-1]["stopped"]:
+        answers.append(page.ask("run", tokens=64))
+    assert answers[-1]["ok"] and "reads at most 256" in answers[-1]["said"]
+    assert page.made.session.length > 0
+    page.made.close()
+
+
 def test_of_masked_tokens_that_are_as_near_those_that_can_be_read_come_first() -> None:
     pieces = [b"\x00", b"\x7f", b"\xc3", b"1", b"\n", b"zz", b"a", b"b", b"c", b"d", b"e"]
     vocabulary = explorer.Vocabulary.from_bytes(pieces, eos_ids=[len(pieces)])

@@ -16,7 +16,7 @@ from explorer.analysis.explaining.step import explain_step
 from explorer.analysis.session import Session
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.trace.trace import Trace
-from explorer.errors import ExplorerError
+from explorer.errors import ContextFull, ExplorerError
 from explorer.languages.constraint import Constraint
 from explorer.tokens.machine import TokenMachine, table_of
 from widgets.cursor import at_end
@@ -63,8 +63,11 @@ def on_jump(place: ShownPlace, k: int) -> None:
 
 @answers(moves=True)
 def on_run(place: ShownPlace, tokens: int) -> Packet:
-    """Add some tokens, and say whether the run had to stop."""
-    return {"stopped": not place.cursor.run(min(tokens, MOST_AT_ONCE))}
+    """Add some tokens; tell whether the run stopped, and say so where the model reads no more."""
+    try:
+        return {"stopped": not place.cursor.run(min(tokens, MOST_AT_ONCE))}
+    except ContextFull as full:
+        return {"stopped": True, "said": f"Stopped: {full.message} {full.remedy}"}
 
 
 @answers(moves=True)

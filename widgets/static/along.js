@@ -9,10 +9,13 @@ const RING = 13;
 const FIRST = 46; // The place of the first column.
 const ROWS = { fsa: 3, fst: 5, pairs: 3 }; // The rows of each machine, whether they are needed or not: so that a step moves nothing.
 const APART = { fsa: 30, fst: 26, pairs: 27 }; // The distance between them.
-const LARGEST = 1.5; // In a high window it is drawn so much larger,
+const LARGEST = 1.8; // In a high window it is drawn so much larger,
 const WIDTH = 400; // if so much of it is in view.
 const LANES = [["fsa", "Character FSA", "reads characters"], ["fst", "Detokenizing FST", "each token writes its characters"], ["pairs", "Token DFA = FSA ∘ FST", "their pair; where a token ends, its state"]];
 const SAID = 34; // The most letters of a reason.
+
+/** The name of a machine: with a stack it is not finite. */
+const machineTitle = (ui, title) => (ui.position && ui.position.stack ? title.replace(/FSA|DFA/g, "PDA") : title);
 
 /** The pair that a walk leads to; null if its token is masked. */
 const pairOf = (lit) => {
@@ -132,7 +135,8 @@ function alongText(ui) {
     const up = far ? 12 + 4 * Math.min(far, 4) : 0;
     const lit = kind === "past" ? ".lit" : kind === "ko" ? ".ko" : "";
     const reach = to - from - 16;
-    word((from + to) / 2, far < 2 ? y - 9 : y - RING - up * 0.75 - 3, text, lit, about);
+    const most = far < 2 ? Math.max(4, Math.floor((to - from - 2 * RING) / LETTER)) : Infinity;
+    word((from + to) / 2, far < 2 ? y - 9 : y - RING - up * 0.75 - 3, short(text, most), lit, about);
     return far < 2 ? line(from, y, `M${RING + 6},0 L${to - from - RING - 8},0`, kind, about) : line(from + 8, y - RING, `M0,0 C24,${-up} ${reach - 24},${-up} ${reach},0`, kind, about);
   };
 
@@ -316,6 +320,7 @@ function alongText(ui) {
       stadium(xs[to], y, row.pair === "end" ? "end" : pill(row.pair, "r"), "", row.pair === "end" ? "the text has ended" : `state ${row.pair} of the token DFA`);
     });
 
+    titles.forEach((title, i) => say(title.firstChild, machineTitle(ui, LANES[i][1])));
     const now = states[last];
     mark(svg, "aria-label", `After “${columns.map(({ text }) => text).join("")}”: state ${now.fsa} of the character FSA, ${now.fst === "r" ? "the root" : now.fst} of the detokenizing FST; their pair ${now.pair === null ? "is not a state of the token DFA" : "is a state of the token DFA"}. ${rows.map((row, i) => `${row.name}: ${said[i]}`).join("; ")}`);
     fan.replaceChildren(...ahead);

@@ -1,9 +1,11 @@
 // The whole explorer: the editor → the token strip → the machines with the next tokens and the reason beside them
 // → drawers. Each part is the view that also stands alone; they share one page state.
 
+const LEAST_HEIGHT = 700; // A lower window has no room for the mask below the machines.
+
 /** The drawers: parts that are not always needed. */
 const DRAWERS = [
-  { name: "mask", title: "Mask", render: renderMask, open: (model) => ((model.get("vocabulary") || {}).size || Infinity) <= SMALL_MASK, headline: ({ position: p, vocabulary }) => (!p || p.finished || !vocabulary ? "" : `${count(p.allowed)} of ${count(vocabulary.size)} allowed`) },
+  { name: "mask", title: "Mask", render: renderMask, open: (model) => innerHeight >= LEAST_HEIGHT && ((model.get("vocabulary") || {}).size || Infinity) <= SMALL_MASK, headline: ({ position: p, vocabulary }) => (!p || p.finished || !vocabulary ? "" : `${count(p.allowed)} of ${count(vocabulary.size)} allowed`) },
   { name: "reasons", title: "Why the rest is masked", render: renderReasons, headline: ({ position: p, vocabulary }) => (!p || p.finished || !vocabulary ? "" : `${count((p.width || vocabulary.size) - p.allowed)} tokens`) },
   { name: "time", title: "Over time", render: renderOverTime, headline: () => "" },
   { name: "traps", title: "Traps", render: renderTraps, headline: ({ traps, lookedForTraps }) => (!lookedForTraps ? "" : traps.length ? count(traps.length) : "none") },

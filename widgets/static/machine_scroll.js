@@ -31,7 +31,7 @@ function machineScroll(graphs, boxes, factor) {
     }
     const { body, over } = boxes.character_fsa;
     const graph = graphs.character_fsa;
-    over.hidden = !scroll.map || !graph || graph.layout.width * factor() <= body.clientWidth + 4 || !body.clientWidth;
+    over.hidden = !scroll.map || !graph || graph.layout.width * factor() <= body.clientWidth * 1.2 || !body.clientWidth;
     if (over.hidden) return;
     scroll.map.window.setAttribute("x", body.scrollLeft / factor());
     scroll.map.window.setAttribute("width", body.clientWidth / factor());

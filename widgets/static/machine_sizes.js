@@ -2,7 +2,7 @@
 
 const LEAST_LABEL = 12; // The least size of a label on the screen, for a drawing of any size.
 const READABLE = LEAST_LABEL / LABEL; // In a smaller drawing not all labels have room.
-const MOST_FIT = 1.6; // A small machine fills its place up to this size.
+const MOST_FIT = 2.2; // A small machine fills its place up to this size.
 const LEAST_FIT = 0.25; // In a smaller drawing nothing could be distinguished: the strip shows all of it.
 const PAIR = ["character_fsa", "token_dfa"]; // They have the same states, so one axis and one scale.
 

@@ -240,6 +240,7 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
     built.light(sets);
     for (const [name, title] of MACHINES) {
       const { box, table } = boxes[name];
+      say(box.querySelector("h4"), machineTitle(ui, title));
       box.classList.toggle("taught", name === "token_dfa" && !!built.number() && !built.pairs());
       const graph = graphs[name];
       if (!graph) continue;

@@ -90,6 +90,7 @@ export function renderStepper({ model, el, ui = pageState(model), alone: single 
     try {
       for (let done = 0; done < RUN_LIMIT && playing; done += RUN_CHUNK) {
         const answer = await ui.turn(() => ui.ask("run", { tokens: RUN_CHUNK }));
+        if (answer.said) ui.remark(answer.said);
         if (!answer.ok || answer.stopped || ended()) break;
       }
     } finally {

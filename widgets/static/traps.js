@@ -4,9 +4,10 @@
 
 const MOST_TRAPS = 24; // Written out; the engine has grouped them.
 
-/** A trap in full: what, evidence, remedy. */
-function trapText(ui, trap, place = null) {
-  return h("div.lmx-trap", {}, h("b", {}, trap.title), place ? [" ", place] : null, h("p", {}, trap.message),
+/** Traps that ask for the same, the first one in full: what, evidence, remedy. */
+function trapText(ui, [trap, ...again], place = () => null) {
+  return h("div.lmx-trap", {}, h("b", {}, trap.title), " ", place(trap), h("p", {}, trap.message),
+    again.length ? h("p", {}, "The same at ", again.map(place)) : null,
     h("p.dim", {}, trap.facts.map((fact, i) => [i ? " · " : "", fact.label + " ", fact.tokens ? fact.tokens.map((id) => ui.token(id)) : h("code", {}, fact.text)])),
     h("p", {}, h("b", {}, "Remedy: "), trap.remedy));
 }
@@ -72,7 +73,9 @@ function renderTraps({ el, ui }) {
     if (key === drawn) return;
     drawn = key;
     const place = (trap) => (trap.position === null ? null : h("button.quiet", { onclick: () => ui.go(trap.position) }, `position ${trap.position}`));
-    put(list, traps.length ? traps.slice(0, MOST_TRAPS).map((trap) => trapText(ui, trap, place(trap))) : ui.lookedForTraps ? h("p.dim", {}, "None was found, neither in the constraint nor in this run.") : null);
+    const alike = new Map();
+    for (const trap of traps) alike.set(trap.title + trap.remedy, [...(alike.get(trap.title + trap.remedy) || []), trap]);
+    put(list, traps.length ? [...alike.values()].slice(0, MOST_TRAPS).map((some) => trapText(ui, some, place)) : ui.lookedForTraps ? h("p.dim", {}, "None was found, neither in the constraint nor in this run.") : null);
   };
   const off = ui.on("after", update);
   update();
@@ -132,7 +135,7 @@ function trapMarks(ui) {
     // Drawn again (the vocabulary has come, a trap was added), it keeps the focus, so that Escape goes on closing it.
     const held = entered || panel.matches(":focus-within");
     put(panel, h("div.row", {}, h("b", {}, `⚠ At position ${open}`), h("div.sp"), h("button.quiet", { "aria-label": "close", title: "close (Esc)", onclick: close }, "✕")),
-      shown.map((trap) => trapText(ui, trap)));
+      shown.map((trap) => trapText(ui, [trap])));
     if (held) panel.querySelector("button").focus({ preventScroll: true });
     entered = false;
   };

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from explorer.analysis.ahead import Ahead
 from explorer.decoding.trace.trace import Trace
@@ -81,8 +81,13 @@ def trace_figure(trace: Trace) -> go.Figure:
         margin={"l": 50, "r": 20, "t": 40, "b": 40},
         template="plotly_white",
         legend={"orientation": "h", "y": -0.12},
+        hoverlabel=HOVER,
     )
     return figure
+
+
+HOVER: Final = {"bgcolor": "#ffffff", "font": {"color": "#1a2130"}}
+"""Dark text on white; plotly writes white on the colour of what is pointed at."""
 
 
 def _without_plotly(what: str) -> MissingDependency:
@@ -152,6 +157,7 @@ def step_figure(
         margin={"l": 110, "r": 20, "t": 50, "b": 40},
         template="plotly_white",
         legend={"orientation": "h", "y": -0.16},
+        hoverlabel=HOVER,
     )
     return figure
 
