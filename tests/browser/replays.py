@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     Opened = Callable[[str, int, int], Locator]
 
-KINDS = ["string", "integer", "boolean", "number"]
 DATES = "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 SUMS = 'start: "(" start ")" | "x" ("+" start)?'
-FIELDS = {f"field_{name}": {"type": kind} for name, kind in zip("abcdefghijkl", KINDS * 3)}
+KINDS = ["string", "integer", "boolean", "number"] * 3
+FIELDS = {f"field_{name}": {"type": kind} for name, kind in zip("abcdefghijkl", KINDS, strict=True)}
 FORM = {
     "type": "object",
     "properties": FIELDS,

@@ -1,4 +1,4 @@
-// One machine as SVG: its nodes, its arcs, and the strip that shows all of a wide one.
+// One machine as SVG: its nodes and its arcs.
 
 const LABEL = 12;
 
@@ -169,26 +169,4 @@ function thinLabels(graph, size, smaller) {
     text.classList.toggle("crowded", crowded);
     if (!crowded) taken.push(box);
   }
-}
-
-/** A strip that shows all of a wide machine and which part of it is in view. It repeats what the scroll bar
- * says, so nothing is lost without it. */
-function drawMap(layout, go) {
-  const window = s("rect.window", { y: 0, height: 12 });
-  const tall = Math.max(layout.height, 1);
-  const dots = new Map();
-  const svg = s("svg.lmx-map", { viewBox: `0 0 ${layout.width} 12`, preserveAspectRatio: "none", "aria-hidden": "true" }, window);
-  for (const [name, place] of Object.entries(layout.nodes)) {
-    const dot = s("rect", { x: place.x - place.r, width: 2 * place.r, y: 2 + (6.5 * place.y) / tall, height: 2 });
-    dots.set(name, dot);
-    svg.append(dot);
-  }
-  const jump = (event) => {
-    if (!event.buttons) return;
-    const box = svg.getBoundingClientRect();
-    go(((event.clientX - box.left) / box.width) * layout.width);
-  };
-  svg.addEventListener("pointerdown", jump);
-  svg.addEventListener("pointermove", jump);
-  return { svg, window, dots };
 }

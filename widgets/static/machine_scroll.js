@@ -2,7 +2,7 @@
 
 /** The scrolling of the drawings in `graphs` inside their `boxes`, drawn `factor(name)` times as large. */
 function machineScroll(graphs, boxes, factor) {
-  const scroll = { map: null }; // The strip above the character FSA.
+  const scroll = {};
   // The scroll position is known only after layout, so work that depends on it is done once, at the beginning
   // of a frame.
   let looking = 0;
@@ -14,7 +14,7 @@ function machineScroll(graphs, boxes, factor) {
       edges();
     });
   };
-  /** Hint at the hidden parts of a drawing at its edges, and show them on the map. */
+  /** Hint at the hidden parts of a drawing at its edges. */
   const edges = () => {
     for (const [name] of MACHINES) {
       const { body } = boxes[name];
@@ -29,23 +29,8 @@ function machineScroll(graphs, boxes, factor) {
       const from = body.scrollLeft / factor(name);
       graph.frame(...extent(graph.layout, from - 30, from + body.clientWidth / factor(name) + 30));
     }
-    const { body, over } = boxes.character_fsa;
-    const graph = graphs.character_fsa;
-    over.hidden = !scroll.map || !graph || graph.layout.width * factor() <= body.clientWidth * 1.2 || !body.clientWidth;
-    if (over.hidden) return;
-    scroll.map.window.setAttribute("x", body.scrollLeft / factor());
-    scroll.map.window.setAttribute("width", body.clientWidth / factor());
   };
 
-  scroll.drawMap = (layout) => {
-    const { body, over } = boxes.character_fsa;
-    scroll.map = drawMap(layout, (x) => (body.scrollLeft = x * factor() - body.clientWidth / 2));
-    put(over, h("span.dim", { "aria-hidden": "true" }, "all of it"), scroll.map.svg);
-  };
-  scroll.light = (set) => {
-    if (!scroll.map) return;
-    for (const [id, dot] of scroll.map.dots) mark(dot, "class", id === set.now ? "now" : set.past.has(id) ? "past" : "");
-  };
   /** Let the pointer drag a drawing. */
   scroll.drags = (body) => {
     let drag = null;

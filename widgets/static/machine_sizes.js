@@ -3,7 +3,7 @@
 const LEAST_LABEL = 12; // The least size of a label on the screen, for a drawing of any size.
 const READABLE = LEAST_LABEL / LABEL; // In a smaller drawing not all labels have room.
 const MOST_FIT = 2.2; // A small machine fills its place up to this size.
-const LEAST_FIT = 0.25; // In a smaller drawing nothing could be distinguished: the strip shows all of it.
+const LEAST_FIT = 0.25; // In a smaller drawing nothing could be distinguished.
 const PAIR = ["character_fsa", "token_dfa"]; // They have the same states, so one axis and one scale.
 
 const MOST_ALONE = 4; // One that is shown alone, in a lecture.

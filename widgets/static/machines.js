@@ -71,7 +71,6 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
     const body = h("div.lmx-graph", { tabindex: 0, "data-keys": "+ - 0", "aria-label": title + ": + and − change its size, 0 restores it" });
     const panel = h("div.lmx-arc", { hidden: true });
     const table = h("div.lmx-table", { hidden: true });
-    const over = h("div.lmx-over", { hidden: true });
     const offer = h("div.lmx-offer", { hidden: true, role: "status" });
     const lesson = h("div.lmx-lesson", { hidden: true });
     const asTable = h("button.quiet", { title: "as a table", "aria-label": title + ": as a table", "aria-pressed": "false", onclick: () => {
@@ -89,8 +88,8 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
       h("button.quiet", { title: "larger", "aria-label": title + ": + larger", onclick: () => sizes.set(sizes.factor(name) * 1.25) }, "+ larger"));
     const tools = h("div.tools", {}, size, asTable);
     const box = h("section.lmx-machine", { "data-machine": name, "aria-label": title },
-      h("header", {}, h("h4", {}, title), caption, quietMenu(title, tools)), offer, over, body, lesson, table, panel);
-    boxes[name] = { box, body, caption, about, panel, table, over, offer, fit, open: null };
+      h("header", {}, h("h4", {}, title), caption, quietMenu(title, tools)), offer, body, lesson, table, panel);
+    boxes[name] = { box, body, caption, about, panel, table, offer, fit, open: null };
     if (!replay && name === "character_fsa") tools.prepend(asked.inBytes);
     high[name] = sizeOf(body, () => sizes.again());
     if (!replay && name === "detokenizing_fst") {
@@ -190,7 +189,6 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
       panel.hidden = true;
       boxes[name].open = null;
       tabulate(table, graphs[name]);
-      if (name === "character_fsa") scroll.drawMap(layout);
     }
     sizes.again();
   };
@@ -248,7 +246,6 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
       // Amber is where we are; the way of a token that is only looked at is blue, or vermilion where it is masked.
       graph.svg.classList.toggle("asked", !!asking);
       graph.svg.classList.toggle("masked", !!asking && !pointed.walk.allowed);
-      if (name === "character_fsa") scroll.light(sets[name]);
       if (table.hidden) continue;
       if (table.querySelectorAll("tr[data-row]").length !== graph.arcs.size) tabulate(table, graph);
       for (const [id, arc] of graph.arcs) {

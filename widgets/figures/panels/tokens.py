@@ -23,7 +23,6 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import filterfalse, islice
 from typing import Final, cast
 
 import numpy as np
@@ -190,6 +189,9 @@ def token_rows(
 MOST_NEAR: Final = 6
 """The most masked tokens in a list without a model."""
 
+MOST_LOOKED: Final = 1_000
+"""The number of nearest tokens among which those that can be read are looked for."""
+
 
 def listed_packet(session: Session, trace: Trace, k: int, machine: TokenMachine) -> Packet:
     """The tokens of a position without a model: allowed ones, then those that fail latest.
@@ -213,14 +215,11 @@ def listed_packet(session: Session, trace: Trace, k: int, machine: TokenMachine)
         # A token that is read and masked all the same cannot end there: nothing is nearer.
         score = np.where(fails == READ, trie.max_depth, fails)
         score[allowed[trie.first_id]] = -1
-        near: list[int] = []
-        for depth in range(int(score.max(initial=-1)), -1, -1):
-            ids_here: list[int] = np.sort(trie.first_id[score == depth]).tolist()
-            # What can be read comes before control characters; low ids are common tokens.
-            near += islice(filter(prints, ids_here), MOST_NEAR - len(near))
-            near += islice(filterfalse(prints, ids_here), MOST_NEAR - len(near))
-            if len(near) == MOST_NEAR:
-                break
+        # What can be read comes before control characters; low ids are common tokens.
+        order = np.lexsort((trie.first_id, -score))[:MOST_LOOKED]
+        late = [(-int(score[word]), int(trie.first_id[word])) for word in order if score[word] >= 0]
+        late.sort(key=lambda one: (one[0], not prints(one[1])))
+        near = [token for _, token in late[:MOST_NEAR]]
         known = {row["id"]: row for row in token_rows(session, trace, k, machine, near)}
         rows += [known[token] for token in near]
     return {"rows": rows, "count": len(ids)}
