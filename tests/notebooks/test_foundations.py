@@ -24,6 +24,11 @@ def test_tokens_are_bytes(show: Show) -> None:
     assert "It is the token of weather." in shown.printed("spaces")
     first = "tiny.vocabulary.tokens[written(tiny, text)[with_space[0]]].decode()"
     assert shown.value(first) == " weather"
+    # The clue of the first question.
+    texts = shown.value("[(t or b'').hex() for t in tiny.vocabulary.tokens]")
+    longer = [text for text in map(bytes.fromhex, texts) if len(text) > 1]
+    ends = sum(text.endswith(b" ") for text in longer)
+    assert (sum(text.startswith(b" ") for text in longer), ends) == (1332, 4)
     # The obvious mask for food: `tiny` has no such token, and a byte of its own for every byte.
     assert shown.value("list(tiny.vocabulary.ids_of(b'food'))") == []
     assert (
