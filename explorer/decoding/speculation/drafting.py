@@ -46,8 +46,8 @@ class Drafting:
 
     A draft does not always pay. A round costs one pass of the model and up to ``ahead`` of the
     draft, so it is faster only with more tokens per pass than 1 + ahead · (time of a draft pass /
-    time of a model pass); `explorer.decoding.speculation.acceptance.measured_acceptance` measures
-    the tokens per pass. With ``"tiny"`` and ``"tiny-draft"``, whose passes take 3.1 and 0.9 ms of
+    time of a model pass); `Generation.passes` has the passes of a text, `proposed` and `accepted`
+    the proposals. With ``"tiny"`` and ``"tiny-draft"``, whose passes take 3.1 and 0.9 ms of
     CPU, the threshold is 2.2 at the default: a JSON record under a constraint reaches 3.3 and is
     generated 1.4 times as fast; the same prompt without a constraint reaches 1.0 and takes 1.7
     times as long.

@@ -24,7 +24,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from explorer.errors import DamagedFile, UnsupportedTokenizer
 from explorer.vocabulary.guards.charsmap import check_charsmap
@@ -57,32 +57,16 @@ def read_sentencepiece(data: bytes, where: str) -> TokenizerReading:
         UnsupportedTokenizer: The model rewrites text when it decodes (a denormalizer), or its table
             of characters points outside itself.
     """
+    listed, trainer, rules = _parts(data, where)
     tokens: list[bytes | None] = []
     special: dict[int, str] = {}
     pieces: dict[str, int] = {}
-    types: list[int] = []
-    trainer: dict[int, Value] = {}
-    rules: dict[int, Value] = {}
-    for number, value, offset in _fields(data, 0, len(data), where):
-        if number == _PIECES:
-            piece, _, kind = _piece(_message(value, offset, where), offset, where)
-            token = len(tokens)
-            checked_width(token, where)
-            pieces.setdefault(piece, token)
-            types.append(kind)
-            tokens.append(_bytes_of(piece, kind, token, where))
-            if kind in _TYPE_NAMES:
-                special[token] = piece
-        elif number in (_TRAINER, _NORMALIZER):
-            inner = _message(value, offset, where)
-            values = {n: v for n, v, _ in _fields(inner, 0, len(inner), where)}
-            (trainer if number == _TRAINER else rules).update(values)
-        elif number == _DENORMALIZER:
-            inner = _message(value, offset, where)
-            if any(n == _RULES_MAP and v for n, v, _ in _fields(inner, 0, len(inner), where)):
-                raise UnsupportedTokenizer(
-                    "denormalizer", "decoding rewrites text by a table, across pieces"
-                )
+    for token, (piece, _, kind) in enumerate(listed):
+        checked_width(token, where)
+        pieces.setdefault(piece, token)
+        tokens.append(_bytes_of(piece, kind, token, where))
+        if kind in _TYPE_NAMES:
+            special[token] = piece
     if not tokens:
         raise DamagedFile(f"{where} holds no SentencePiece pieces.", remedy="Fetch it again.")
 
@@ -92,6 +76,7 @@ def read_sentencepiece(data: bytes, where: str) -> TokenizerReading:
     end = trainer.get(_TRAINER_EOS_PIECE, b"</s>")
     end_piece = end.decode(errors="replace") if isinstance(end, bytes) else ""
     end_id = pieces.get(end_piece)
+    types = [kind for _, _, kind in listed]
     is_end = end_id is not None and types[end_id] == _CONTROL
     encoder = _encoder(data, where)
     notes = _notes(trainer, rules, types)
@@ -181,30 +166,22 @@ def model_pieces(data: bytes, where: str = "the model") -> ModelPieces:
     Raises:
         DamagedFile: The file is truncated, or is not such a model.
     """
-    kind = 1
+    listed, trainer, _ = _parts(data, where)
+    kind = trainer.get(_TRAINER_KIND, 1)
     normal: dict[str, tuple[int, float]] = {}
     literal: dict[int, str] = {}
     byte_ids: dict[int, int] = {}
     unused: set[int] = set()
-    token = 0
-    for number, value, offset in _fields(data, 0, len(data), where):
-        if number == _TRAINER:
-            inner = _message(value, offset, where)
-            for name, field, _ in _fields(inner, 0, len(inner), where):
-                if name == _TRAINER_KIND and isinstance(field, int):
-                    kind = field
-        elif number == _PIECES:
-            piece, score, sort = _piece(_message(value, offset, where), offset, where)
-            if sort == _NORMAL:
-                normal[piece] = (token, score)
-            elif sort == _USER_DEFINED:
-                literal[token] = piece
-            elif sort == _UNUSED:
-                unused.add(token)
-            elif sort == _BYTE and (byte := byte_of(piece)) is not None:
-                byte_ids[byte] = token
-            token += 1
-    name = {1: "unigram", _BPE: "bpe", 3: "word", 4: "char"}.get(kind, str(kind))
+    for token, (piece, score, sort) in enumerate(listed):
+        if sort == _NORMAL:
+            normal[piece] = (token, score)
+        elif sort == _USER_DEFINED:
+            literal[token] = piece
+        elif sort == _UNUSED:
+            unused.add(token)
+        elif sort == _BYTE and (byte := byte_of(piece)) is not None:
+            byte_ids[byte] = token
+    name = {1: "unigram", _BPE: "bpe", 3: "word", 4: "char"}.get(cast("int", kind), str(kind))
     return ModelPieces(name, normal, literal, byte_ids, frozenset(unused))
 
 
@@ -265,6 +242,25 @@ def _encoder(data: bytes, where: str) -> Encoder | None:
 
 
 # --- the wire format --------------------------------------------------------------------------
+
+
+def _parts(
+    data: bytes, where: str
+) -> tuple[list[tuple[str, float, int]], dict[int, Value], dict[int, Value]]:
+    """The pieces of a model, and the fields of its trainer and of its normalizer."""
+    pieces: list[tuple[str, float, int]] = []
+    specs: dict[int, dict[int, Value]] = {_TRAINER: {}, _NORMALIZER: {}, _DENORMALIZER: {}}
+    for number, value, offset in _fields(data, 0, len(data), where):
+        if number == _PIECES:
+            pieces.append(_piece(_message(value, offset, where), offset, where))
+        elif number in specs:
+            inner = _message(value, offset, where)
+            specs[number].update((n, v) for n, v, _ in _fields(inner, 0, len(inner), where))
+    if specs[_DENORMALIZER].get(_RULES_MAP):
+        raise UnsupportedTokenizer(
+            "denormalizer", "decoding rewrites text by a table, across pieces"
+        )
+    return pieces, specs[_TRAINER], specs[_NORMALIZER]
 
 
 def _piece(message: bytes, offset: int, where: str) -> tuple[str, float, int]:
