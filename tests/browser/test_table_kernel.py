@@ -122,6 +122,18 @@ def test_a_reader_takes_tokens_that_nobody_took_and_returns_to_the_record(opened
     at(root, len(record))
 
 
+def test_at_the_end_of_an_unfinished_record_the_next_step_is_the_readers(opened: Opened) -> None:
+    root = opened("drawn", 1100, 720)
+    press(root, END)
+    at(root, 3, "your step")
+    assert root.get_by_role("button", name=STEP, exact=True).is_disabled()
+    assert "keeps" in root.locator(".lmx-facts").inner_text()  # The model's figures are there.
+    row = root.locator(".lmx-rows .lmx-row[data-token]:not(.masked)").first
+    row.hover()
+    row.get_by_role("button", name="take").click()
+    at(root, 4, "your step")
+
+
 def test_beside_a_record_with_a_model_its_figures_stay_those_of_the_record(opened: Opened) -> None:
     root = opened("date", 1100, 720)
     press(root, STEP)

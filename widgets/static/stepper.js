@@ -17,8 +17,9 @@ export function renderStepper({ model, el, ui = pageState(model), alone: single 
   const k = () => (ui.position ? ui.position.k : 0);
   const ended = () => !!ui.position && ui.position.finished;
 
-  /** Whether this is the end of a run from elsewhere, where no model can choose a next token. */
-  const modelless = () => ui.line.model === false && k() >= length();
+  /** Whether this is the end of a run from elsewhere or of a record, where no model can choose a next token. */
+  const modelless = () => (ui.line.model === false || !!model.get("replay")) && k() >= length();
+  const atEnd = () => (model.get("steps") ? " · your step; |◀ begins the record again" : model.get("replay") || ui.tokens().some(({ by }) => by !== "user") ? " · end of the run" : " · your step");
 
   const announce = () => {
     const p = ui.position;
@@ -133,7 +134,7 @@ export function renderStepper({ model, el, ui = pageState(model), alone: single 
     slow.checked = ui.slow;
     const byte = ui.inside ? ` · byte ${ui.inside.byte} of ${ui.inside.walk.bytes.length}` : "";
     const ahead = length() > k() ? ` of ${length()}` : "";
-    say(where, `position ${k()}${ahead}${byte}${ended() ? " · finished" : modelless() ? (model.get("steps") ? " · your step; |◀ returns to the record" : ui.tokens().some(({ by }) => by !== "user") ? " · end of the run" : " · your step") : ""}`);
+    say(where, `position ${k()}${ahead}${byte}${ended() ? " · finished" : modelless() ? atEnd() : ""}`);
   };
   const off = ui.on("change", update);
   update();

@@ -5,6 +5,7 @@
 
 const LISTED = 12; // Allowed tokens of a list,
 const NEAREST = 6; // and masked ones.
+const LOOKED = 1000; // Those among which they are looked for.
 const LINE = 16; // Columns of the text,
 const FORESEEN = 3; // characters and tokens ahead, states in a column,
 const FORESEEN_LETTERS = 6; // letters of a token ahead.
@@ -195,6 +196,11 @@ async function tableKernel({ table, machine, words }) {
   const reason = (state, id) => refusal(state, id)?.words ?? null;
   const row = (state, id) => ({ id, text: nameOf(id), allowed: to(state, id) !== NONE, reason: reason(state, id), model: null, filtered: null, constrained: null });
 
+  /** The first id of each text. */
+  let firsts = null;
+  const firstIds = () => (firsts ??= [...new Map(text.map((_, id) => [hexOf(bytesOf(id)), id]).reverse())].filter(([written]) => written).map(([, id]) => id));
+  const prints = (id) => !hex[id] && !/\p{C}|(?! )\p{Z}/u.test(new TextDecoder().decode(new Uint8Array(bytesOf(id))));
+
   return {
     nameOf,
     /** Whether a token may come after a line. */
@@ -216,25 +222,16 @@ async function tableKernel({ table, machine, words }) {
         over_budget: 0, ms: {}, along: along(steps), lit: lit(steps), expects: state < 0 ? "" : table.expects[charOf(state)], spans: [],
       };
     },
-    /** As `listed_packet` in `figures/panels/tokens.py`: allowed tokens, and masked ones that fail latest. */
+    /** As `listed_packet` in `figures/panels/tokens.py`: allowed tokens, and masked ones that fail latest; those that can be read come first. */
     listed: (ids) => {
       const state = endOf(stepsOf(ids));
       const able = allowedIn(state);
-      const by = [];
-      const longest = Math.max(...text.map((_, id) => bytesOf(id).length));
-      text.forEach((_, id) => {
-        if (state < 0 || !bytesOf(id).length || to(state, id) !== NONE) return;
-        (by[failing(state, id).at ?? longest] ??= []).push(id);
-      });
-      const near = [];
-      const written = new Set();
-      for (const group of by.reverse()) {
-        for (const id of near.length < NEAREST ? (group || []).sort((one, other) => (hexOf(bytesOf(one)) < hexOf(bytesOf(other)) ? -1 : 1)) : []) {
-          if (near.length < NEAREST && !written.has(hexOf(bytesOf(id)))) near.push(id);
-          written.add(hexOf(bytesOf(id)));
-        }
-      }
-      return { rows: [...able.slice(0, LISTED), ...near].map((id) => row(state, id)), count: able.length };
+      const depths = new Map();
+      if (state >= 0) firstIds().forEach((id) => to(state, id) === NONE && depths.set(id, failing(state, id).at ?? Infinity));
+      const deeper = (one, other) => (depths.get(one) === depths.get(other) ? 0 : depths.get(other) - depths.get(one));
+      const near = [...depths.keys()].sort((one, other) => deeper(one, other) || one - other).slice(0, LOOKED);
+      near.sort((one, other) => deeper(one, other) || prints(other) - prints(one));
+      return { rows: [...able.slice(0, LISTED), ...near.slice(0, NEAREST)].map((id) => row(state, id)), count: able.length };
     },
     /** Tokens of a text, a part of it, or an id. */
     found: (ids, query) => {
