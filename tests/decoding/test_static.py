@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import random
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -17,12 +18,13 @@ from torch.utils._pytree import tree_leaves
 from transformers.initialization import no_init_weights
 
 import explorer
+from explorer.analysis.session import Session
 from explorer.decoding.batches.constrained_batch import AnyConstraint, ConstrainedBatch
 from explorer.decoding.batches.generate import Generation, generate
 from explorer.decoding.batches.token_by_token import DrawnColumns, token_by_token
 from explorer.decoding.models.huggingface import HuggingFaceModel
 from explorer.decoding.models.replayed import Replayed
-from explorer.decoding.models.static import why_not_replayed
+from explorer.decoding.models.static import StaticBatches, why_not_captured
 from explorer.decoding.sampling.sampler import Drawing, Sampler
 from explorer.tokens.masks.stored import StoredRows
 from tests.decoding.models import KINDS, LINEAR, WITHOUT_CACHE, language_model
@@ -149,6 +151,45 @@ def test_stored_masks_are_sent_once_and_a_full_table_is_begun_anew() -> None:
     assert sum(distinct) * 0.7 < stored.sent < 2400
     words = stored.words(stored.places(rows)).numpy().view(np.uint32)  # More than it has room for.
     assert np.array_equal(words, np.stack(rows)) and stored.nbytes == 4000 * 3 * 4
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_text_in_fixed_buffers_goes_on_back_and_sideways(kind: str) -> None:
+    """Several texts take turns, as of sessions; the logits are those of reading from the start."""
+    known = language_model(kind)
+    model = HuggingFaceModel(known.model, known.tokenizer, kind)
+    draw = random.Random(kind)
+    held = [[draw.randrange(400) for _ in range(draw.randint(1, 9))] for _ in range(6)]
+    stepped = rewound = 0
+    for _ in range(70):
+        text = held[draw.choice([0, 0, 0, 1, 1, 2, 3, 4, 5])]
+        back = draw.choice([0, 0, 0, 1, 5]) if len(text) > 6 else 0
+        del text[len(text) - back :]
+        text += [draw.randrange(400) for _ in range(draw.choice([1, 1, 1, 3, 30]))]
+        count = draw.choice([1, 1, 1, 2, 3]) if len(text) > 3 else 1
+        logits, computed = model.static.read_text(text, count)
+        wanted = torch.stack([reading.logits for reading in known.read_run(text, count)])
+        assert torch.allclose(logits, wanted, atol=1e-3), (logits - wanted).abs().max()
+        assert count <= computed <= len(text)
+        stepped += computed == 1 and not back
+        rewound += computed <= 3 and back > 0
+        if len(text) > 200:
+            del text[5:]
+    assert stepped > 1 and rewound > 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_key_values_in_fixed_buffers_are_continued_in_a_cache_that_grows(kind: str) -> None:
+    model = language_model(kind)
+    text = [7, 8, 9, 10, 11, 12, 13, 14, 15, 16]
+    model.static.read_text(text, 1)
+    found = model.static.start([*text[:8], 3, 4])
+    assert found is not None and found[1] == 8
+    assert model.static.start([9, 9]) is None
+    with torch.no_grad():
+        output = model.model(input_ids=torch.tensor([[3, 4]]), past_key_values=found[0])
+    wanted = model.read([*text[:8], 3, 4]).logits
+    assert torch.allclose(output.logits[0, -1], wanted, atol=1e-3)
 
 
 def test_buffers_are_filled_again() -> None:
@@ -283,9 +324,15 @@ class Launched:
     """A model that reads into growing buffers, whatever its device can do."""
 
     def __init__(self, model: HuggingFaceModel) -> None:
-        self._model = model
+        model = HuggingFaceModel(model.model, model.tokenizer, model.name)
+        model.static = Refused(model.model, model.model.forward, "", model.width, lambda _: None)
         self.name, self.vocabulary = model.name, model.vocabulary
         self.encode_prompt, self.read, self.batch = model.encode_prompt, model.read, model.batch
+        self.read_run, self.read_each = model.read_run, model.read_each
+
+
+class Refused(StaticBatches):
+    refusal = "it is compared with"  # pyright: ignore[reportAssignmentType, reportIncompatibleMethodOverride]
 
 
 @pytest.mark.gpu
@@ -297,6 +344,58 @@ def test_machines_without_a_table_are_followed_beside_a_graph() -> None:
             for one in (model, Launched(model))
         )
         alike(ours, theirs)
+
+
+def sessions_alike(model: HuggingFaceModel, forced: Any) -> None:
+    """Forth, back, sideways and ahead; two sessions take turns on one model."""
+    constraint = explorer.regex(r"[a-z]{4,12}(, [a-z]{3,9}){2,4}")
+    settings: dict[str, Any] = {"sampler": Sampler(1.0), "seed": 5, "forced": forced}
+    ours = [Session(model, constraint, prompt, **settings) for prompt in PROMPTS[:2]]
+    theirs = [Session(Launched(model), constraint, prompt, **settings) for prompt in PROMPTS[:2]]
+    for one, other in zip(ours, theirs, strict=True):
+        for session in (one, other):
+            for _ in range(6):
+                session.step()
+            session.jump(3)
+        ahead = [session.ahead(k=4) for session in (one, other)]
+        tokens, others = ([entry.token for entry in entries] for entries in ahead)
+        masses, other_masses = ([entry.mass for entry in entries] for entries in ahead)
+        assert tokens == others and masses == pytest.approx(other_masses, abs=1e-4)
+    for count in (2, 5):
+        for session in (*ours, *theirs):
+            session.run(max_tokens=count)
+    for one, other in zip(ours, theirs, strict=True):
+        assert one.trace.ids == other.trace.ids and len(one.trace.ids) > 6
+
+
+class Everywhere(StaticBatches):
+    """Lends fixed buffers on a CPU, too, where nothing is captured."""
+
+    refusal = ""  # pyright: ignore[reportAssignmentType, reportIncompatibleMethodOverride]
+
+
+@pytest.mark.parametrize("forced", ["step", "run"])
+@pytest.mark.parametrize("kind", ["llama", "gemma3"])
+def test_a_session_over_fixed_buffers_draws_the_same_tokens(kind: str, forced: Any) -> None:
+    model = on("cpu", kind)
+    model.static = Everywhere(
+        model.model, model.model.forward, kind, model.width, lambda _: None
+    )  # fmt: skip
+    sessions_alike(model, forced)
+    constraints = constraints_of(model)
+    ours, theirs = (
+        generate(one, PROMPTS, constraints, Sampler(1.0), 30, seed=3)
+        for one in (model, Launched(model))
+    )
+    alike(ours, theirs)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("forced", ["step", "run"])
+def test_a_session_replays_steps(forced: Any) -> None:
+    model = on("cuda", "llama")
+    sessions_alike(model, forced)
+    assert not model.static.refusal
 
 
 @pytest.mark.gpu
@@ -330,8 +429,8 @@ def test_what_is_captured_is_replayed() -> None:
 
 
 def test_models_say_why_they_are_not_replayed() -> None:
-    assert why_not_replayed(language_model("llama").model) == "cpu has none"
-    assert [why_not_replayed(language_model(k).model) for k in (LINEAR, *WITHOUT_CACHE)] == [
+    assert language_model("llama").static.refusal == "cpu has none"
+    assert [why_not_captured(language_model(k).model) for k in (LINEAR, *WITHOUT_CACHE)] == [
         "Qwen3NextForCausalLM keeps a LinearAttentionLayer",
         "OpenAIGPTLMHeadModel takes no past_key_values",
         "MambaForCausalLM takes no past_key_values",

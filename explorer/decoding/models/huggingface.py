@@ -26,9 +26,9 @@ the length to keep. Three kinds of layer differ:
 - Linear attention holds a sum that cannot be undone, so its entry serves only longer texts.
   Several entries are kept, so that a step or two back is usually still cached.
 
-A static cache is never stored, because its tensors are written in place, which a fork would see;
-whole batches on a GPU use one (`explorer.decoding.models.static`). An entry holds the key-values
-of its text; at most `ENTRIES` are kept. With recording, a sliding window saves no memory.
+A static cache is not among them, because its tensors are written in place, which a fork would see.
+Where a GPU replays steps, `explorer.decoding.models.static` reads instead. An entry holds the
+key-values of its text; at most `ENTRIES` are kept. With recording, a sliding window saves no memory.
 """
 
 # transformers is typed loosely: its models, tokenizers and caches are `Any` for a checker.
@@ -57,7 +57,7 @@ from transformers.cache_utils import (
 from explorer.arguments import check_whole_characters
 from explorer.decoding.models.chat import chat_ids
 from explorer.decoding.models.model import Message, Prompt, Reading
-from explorer.decoding.models.static import StaticBatch, StaticBatches
+from explorer.decoding.models.static import StaticBatch, StaticBatches, common
 from explorer.errors import ContextFull, ExplorerError
 from explorer.vocabulary import Vocabulary
 
@@ -149,7 +149,7 @@ class KeyValues:
         best: tuple[int, CacheEntry] | None = None
         most_shared = 0
         for entry in self._entries:
-            shared = min(_shared(entry.tokens, tokens), len(tokens) - 1)
+            shared = min(common(entry.tokens, tokens), len(tokens) - 1)
             most_shared = max(most_shared, shared)
             # An entry can be cropped to any length from its floor on.
             if shared >= entry.floor and (best is None or shared >= best[0]):
@@ -203,14 +203,6 @@ class KeyValues:
             if isinstance(layer, DynamicSlidingWindowLayer) and not linear:
                 layer.activate_past_recording()
         return cache
-
-
-def _shared(left: Sequence[int], right: Sequence[int]) -> int:
-    """The length of the longest common prefix."""
-    for k, (a, b) in enumerate(zip(left, right, strict=False)):
-        if a != b:
-            return k
-    return min(len(left), len(right))
 
 
 class HuggingFaceModel:
@@ -383,6 +375,8 @@ class HuggingFaceModel:
                 logits = self._forward(input_ids=ids, use_cache=False, **self._last_only).logits
                 note = f"This model keeps no key-values: {len(tokens)} tokens read again."
                 return Reading(logits[0, -1].to(self.device, torch.float32), len(tokens), note)
+            if (known := self.static.read(tokens, 1)) is not None:
+                return Reading(known[0][0], known[1])
             start = self._key_values.start(tokens)
             rest = self._tensor([tokens[start.length :]])
             output = self._forward(
@@ -406,7 +400,9 @@ class HuggingFaceModel:
         self._check_length([tokens])
         some: dict[str, Any] = {"logits_to_keep": count} if self._last_only else {}
         with self._lock, torch.no_grad():
-            if not self._takes_cache:
+            if (known := self.static.read(tokens, count)) is not None:
+                rows, computed, note = *known, ""
+            elif not self._takes_cache:
                 ids = self._tensor([tokens])
                 rows = self._forward(input_ids=ids, use_cache=False, **some).logits[0, -count:]
                 computed, note = len(tokens), ""
@@ -436,11 +432,14 @@ class HuggingFaceModel:
             return self.batch([[*tokens, token] for token in following]).logits
         self._check_length([[*tokens, 0]])
         with self._lock:  # At least the id of the next token is left to read.
-            start = self._key_values.start([*tokens, following[0]])
-        cache = start.cache
+            known = self.static.start([*tokens, following[0]])
+            if known is None:
+                start = self._key_values.start([*tokens, following[0]])
+                known = start.cache, start.length
+        cache, length = known
         with torch.no_grad():
-            if start.length < len(tokens):
-                rest = self._tensor([tokens[start.length :]])
+            if length < len(tokens):
+                rest = self._tensor([tokens[length:]])
                 self._forward(
                     input_ids=rest, past_key_values=cache, use_cache=True, **self._last_only
                 )

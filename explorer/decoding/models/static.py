@@ -1,4 +1,4 @@
-"""A batch in buffers of fixed size, which a transformer reads in one step that can be captured.
+"""Texts in buffers of fixed size, which a transformer reads in one step that can be captured.
 
 Ids, positions, attention mask, key-values and logits keep their addresses and shapes, so that a
 step is the same list of launches each time (`explorer.decoding.models.replayed`). Rows are padded
@@ -21,8 +21,10 @@ from __future__ import annotations
 import inspect
 import threading
 import warnings
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import torch
@@ -40,6 +42,9 @@ from explorer.decoding.models.replayed import Replayed
 _AHEAD: Final = 64
 """The number of tokens after the longest prompt for which there is room from the start."""
 
+_TEXTS: Final = 4
+"""The number of single texts that are held."""
+
 _TOO_WIDE: Final = 4
 """Buffers so many times wider than needed are not used again: attending to them takes time."""
 
@@ -49,7 +54,8 @@ class StaticBatch:
 
     Args:
         forward: The forward pass of a model that takes key-values and positions.
-        layers: The number of its layers that hold key-values.
+        parameters: The names of its parameters.
+        config: The model's configuration.
         shape: The number of texts, the width of the cache, and the number of logits.
         last_only: The arguments that ask for the last logits alone.
         check: Raises if a text of some length is too long for the model.
@@ -59,16 +65,17 @@ class StaticBatch:
     def __init__(
         self,
         forward: Callable[..., Any],
-        layers: int,
+        parameters: Collection[str],
         shape: tuple[int, int, int],
         *,
-        last_only: dict[str, Any],
+        config: Any,
         check: Callable[[int], None],
         device: torch.device,
     ) -> None:
         rows, self.width, logits = shape
-        self._forward, self._last_only, self._check = forward, last_only, check
-        self._layers = [StaticLayer(self.width) for _ in range(layers)]
+        self._forward, self._config, self._check = forward, config, check
+        self._last_only = {"logits_to_keep"} & set(parameters)
+        self._layers = [StaticLayer(self.width) for _ in DynamicCache(config=config).layers]
         self._cache = Cache(layers=[*self._layers])
         self.tokens = torch.zeros(rows, 1, dtype=torch.int64, device=device)
         self.logits = torch.zeros(rows, logits, device=device)
@@ -93,6 +100,11 @@ class StaticBatch:
         with torch.no_grad():
             self._read_into_logits(ids.to(self.tokens.device), positions)
 
+    @property
+    def length(self) -> int:
+        """The number of tokens of the longest text."""
+        return self._longest
+
     def step(self, tokens: Tensor) -> Tensor:
         """Read one more token in each row; see `Batch.step`. The logits are overwritten."""
         self._longest += 1
@@ -103,6 +115,48 @@ class StaticBatch:
         with torch.no_grad():
             self.replayed()
         return self.logits
+
+    def extend(self, tokens: Sequence[int], length: int, count: int) -> Tensor:
+        """Read more tokens of a single text in one pass, launched operation by operation.
+
+        Args:
+            tokens: At least ``count`` ids.
+            length: The tokens before them; what was read after those is forgotten.
+            count: The number of last tokens after which the logits are wanted.
+
+        Returns:
+            float[count, W].
+        """
+        end = length + len(tokens)
+        self.rewind(length)
+        while end > self.width:
+            self._double()
+        self._seen[:, length:end] = 1
+        places = torch.arange(length, end, device=self._place.device)
+        ids = torch.tensor([list(tokens)], device=self._place.device)
+        with torch.no_grad():
+            logits = self._output(ids, places[None], count)
+        self._move_to(end)
+        return logits[0, -count:]
+
+    def rewind(self, length: int) -> None:
+        """Forget all but the first tokens of a single text."""
+        self._seen[:, length:] = 0
+        for layer in self._layers:
+            layer.cumulative_length.fill_(length)
+        self._move_to(length)
+
+    def key_values(self, length: int) -> Cache:
+        """The key-values of the first tokens of all texts, in a cache that can grow."""
+        grown = DynamicCache(config=self._config)
+        for k, layer in enumerate(self._layers):
+            grown.update(layer.keys[:, :, :length], layer.values[:, :, :length], k)
+        return grown
+
+    def _move_to(self, length: int) -> None:
+        self._longest = length
+        self._positions.fill_(length)
+        self._place.fill_(length)
 
     def _read(self) -> None:
         """Read `tokens`: the step that is captured."""
@@ -126,21 +180,35 @@ class StaticBatch:
         self.replayed = Replayed(self._read, self.tokens.device)
 
     def _read_into_logits(self, ids: Tensor, positions: Tensor) -> None:
+        self.logits.copy_(self._output(ids, positions, 1)[:, -1])
+
+    def _output(self, ids: Tensor, positions: Tensor, count: int) -> Tensor:
+        """The logits after at least the last ``count`` ids."""
         output = self._forward(
             input_ids=ids,
             attention_mask=self._seen,
             position_ids=positions,
             past_key_values=self._cache,
             use_cache=True,
-            **self._last_only,
+            **{name: count for name in self._last_only},
         )
-        self.logits.copy_(output.logits[:, -1])
+        return output.logits
+
+
+@dataclass(eq=False)
+class _Text:
+    """A single text in fixed buffers, and its tokens so far."""
+
+    batch: StaticBatch
+    tokens: tuple[int, ...] = ()
 
 
 class StaticBatches:
-    """The fixed buffers of one model, lent to one batch at a time.
+    """The fixed buffers of one model: of batches, lent to one at a time, and of single texts.
 
-    The last ones are kept with their graph, for the next batch of the same shape.
+    Those of the last batch are kept with their graph, for the next one of the same shape. Of single
+    texts the last few are held, so that sessions may take turns. A text that shares a prefix with a
+    held one overwrites the rest of it. Not thread-safe but for `lent`: the model holds its lock.
 
     Args:
         model: A model of transformers.
@@ -161,13 +229,19 @@ class StaticBatches:
         self._model, self._forward, self._name = model, forward, name
         self._logits, self._check = logits, check
         self._kept: StaticBatch | None = None
+        self._texts: list[_Text] = []  # The least recently used first.
         self._lock = threading.Lock()
         self._failed, self._warned = "", False
 
     @property
     def refusal(self) -> str:
         """The reason why steps are not replayed, as a clause; empty if they are."""
-        return self._failed or why_not_replayed(self._model)
+        device = torch.device(self._model.device).type
+        return f"{device} has none" if device != "cuda" else self._failed or self._uncapturable
+
+    @cached_property
+    def _uncapturable(self) -> str:
+        return why_not_captured(self._model)
 
     @contextmanager
     def lent(self, prompts: Sequence[Sequence[int]], more: int) -> Generator[StaticBatch | None]:
@@ -189,10 +263,8 @@ class StaticBatches:
             kept, self._kept = self._kept, None
         batch = self.opened(prompts, more, kept)
         yield batch
-        if batch.replayed.refusal:
-            self._failed = batch.replayed.refusal
-            self._warn(self._failed)
-        else:
+        self._note(batch)
+        if not self._failed:
             self._kept = batch
 
     def opened(
@@ -207,17 +279,69 @@ class StaticBatches:
         width = 1 << (length - 1).bit_length()
         fits = kept is not None and width <= kept.width <= _TOO_WIDE * width
         if kept is None or not fits or len(kept.tokens) != len(prompts):
-            parameters = inspect.signature(self._model.forward).parameters
-            kept = StaticBatch(
-                self._forward,
-                len(DynamicCache(config=self._model.config).layers),
-                (len(prompts), width, self._logits),
-                last_only={"logits_to_keep": 1} if "logits_to_keep" in parameters else {},
-                check=self._check,
-                device=torch.device(self._model.device),
-            )
+            kept = self._new(len(prompts), width)
         kept.start(prompts)
         return kept
+
+    def _new(self, rows: int, width: int) -> StaticBatch:
+        return StaticBatch(
+            self._forward,
+            inspect.signature(self._model.forward).parameters,
+            (rows, width, self._logits),
+            config=self._model.config,
+            check=self._check,
+            device=torch.device(self._model.device),
+        )
+
+    def read(self, tokens: Sequence[int], count: int) -> tuple[Tensor, int] | None:
+        """The logits after the last prefixes of a text, from buffers that hold most of it.
+
+        A text that is one token longer than one that was read is a replayed step.
+
+        Args:
+            tokens: At least ``count`` ids.
+            count: The number of prefixes.
+
+        Returns:
+            float32[count, W], and the number of tokens that were read; ``None`` if steps are not
+            replayed.
+        """
+        return None if self.refusal else self.read_text(tokens, count)
+
+    def read_text(self, tokens: Sequence[int], count: int) -> tuple[Tensor, int]:
+        """As `read`, on any device."""
+        length, text = self._nearest(tokens, len(tokens) - count)
+        if text is None:
+            del self._texts[: len(self._texts) + 1 - _TEXTS]
+            text = _Text(self._new(1, 1 << (len(tokens) + _AHEAD - 1).bit_length()))
+        else:
+            self._texts.remove(text)
+        self._texts.append(text)
+        batch, rest = text.batch, tokens[length:]
+        if len(rest) == 1 and batch.length == length:
+            logits = batch.step(torch.tensor(rest))
+        else:
+            logits = batch.extend(rest, length, count)
+        text.tokens = tuple(tokens)
+        self._note(batch)
+        return logits.to(torch.float32, copy=True), len(rest)
+
+    def start(self, tokens: Sequence[int]) -> tuple[Cache, int] | None:
+        """The key-values of the longest prefix that is held, which can grow; or none."""
+        length, text = self._nearest(tokens, len(tokens) - 1)
+        return None if text is None else (text.batch.key_values(length), length)
+
+    def _nearest(self, tokens: Sequence[int], most: int) -> tuple[int, _Text | None]:
+        """The held text with the longest common prefix, up to a length; none if they share none."""
+        found = [(min(common(text.tokens, tokens), most), text) for text in self._texts]
+        length, text = max(found, key=lambda each: each[0], default=(0, None))
+        return length, text if length else None
+
+    def _note(self, batch: StaticBatch) -> None:
+        """Remember and say that a step could not be captured."""
+        if batch.replayed.refusal and torch.device(self._model.device).type == "cuda":
+            self._failed = batch.replayed.refusal
+            self._warn(self._failed)
 
     def _warn(self, reason: str) -> None:
         if not self._warned:
@@ -229,8 +353,16 @@ class StaticBatches:
         self._warned = True
 
 
-def why_not_replayed(model: Any) -> str:
-    """The reason why a model's step is not replayed from a graph, as a clause; empty if it is.
+def common(left: Sequence[int], right: Sequence[int]) -> int:
+    """The length of the longest common prefix."""
+    for k, (a, b) in enumerate(zip(left, right, strict=False)):
+        if a != b:
+            return k
+    return min(len(left), len(right))
+
+
+def why_not_captured(model: Any) -> str:
+    """The reason why a model's step cannot be captured, as a clause; empty if it may be.
 
     Args:
         model: A model of transformers.
@@ -246,6 +378,4 @@ def why_not_replayed(model: Any) -> str:
     kinds = {type(layer) for layer in DynamicCache(config=model.config).layers}
     if others := kinds - {DynamicLayer, DynamicSlidingWindowLayer}:
         return f"{kind} keeps a {min(other.__name__ for other in others)}"
-    if torch.device(model.device).type != "cuda":
-        return f"{torch.device(model.device).type} has none"
     return ""
