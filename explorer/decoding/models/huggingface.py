@@ -28,7 +28,8 @@ the length to keep. Three kinds of layer differ:
 
 A static cache is not among them, because its tensors are written in place, which a fork would see.
 Where a GPU replays steps, `explorer.decoding.models.static` reads instead. An entry holds the
-key-values of its text; at most `ENTRIES` are kept. With recording, a sliding window saves no memory.
+key-values of its text; at most `ENTRIES` are kept. With recording, a sliding window saves no
+memory.
 """
 
 # transformers is typed loosely: its models, tokenizers and caches are `Any` for a checker.
