@@ -261,9 +261,9 @@ def steps(small: bool, until: float) -> Iterator[Row]:
 
         for _ in range(4):
             step()
-        found = called(step, repeats)
+        took = called(step, repeats)
         rows.masks.check()
-        return found
+        return took
 
     for batch in (1, 2) if small else (1, 16, 64, 256):
 
@@ -415,11 +415,11 @@ TABLES: Final = {
 }  # fmt: skip
 
 
-def page(found: dict[str, Any]) -> str:
+def page(report: dict[str, Any]) -> str:
     """The page of the tables."""
-    parts = [PAGE_TEXT.format(**{"note": "", **found})]
+    parts = [PAGE_TEXT.format(**{"note": "", **report})]
     for name, title in TITLES.items():
-        rows: list[Row] = found.get(name, [])
+        rows: list[Row] = report.get(name, [])
         heads = list(dict.fromkeys(head for row in rows for head in row))
         if rows:
             parts.append(f"## {name.capitalize()}\n\n{title}\n")
@@ -440,17 +440,17 @@ def main() -> None:
     small = arguments.quick or not CUDA
     if not CUDA:
         print("No CUDA device: small forms of the tables, on the CPU.", file=sys.stderr)
-    found: dict[str, Any] = {
+    report: dict[str, Any] = {
         "device": torch.cuda.get_device_name() if CUDA else "CPU", "torch": torch.__version__,
     }  # fmt: skip
     path = arguments.json or (None if small else RESULTS)
     for name, rows in TABLES.items():
         print(f"== {name}", flush=True)
         until = time.monotonic() + (SMALL if small else SECONDS[name])
-        found[name] = list(rows(small, until))
+        report[name] = list(rows(small, until))
         if path is not None:
-            path.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
-            path.with_suffix(".md").write_text(page(found), "utf-8")
+            path.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", "utf-8")
+            path.with_suffix(".md").write_text(page(report), "utf-8")
 
 
 if __name__ == "__main__":

@@ -183,11 +183,11 @@ def test_key_values_in_fixed_buffers_are_continued_in_a_cache_that_grows(kind: s
     model = language_model(kind)
     text = [7, 8, 9, 10, 11, 12, 13, 14, 15, 16]
     model.static.read_text(text, 1)
-    found = model.static.start([*text[:8], 3, 4])
-    assert found is not None and found[1] == 8
+    known = model.static.start([*text[:8], 3, 4])
+    assert known is not None and known[1] == 8
     assert model.static.start([9, 9]) is None
     with torch.no_grad():
-        output = model.model(input_ids=torch.tensor([[3, 4]]), past_key_values=found[0])
+        output = model.model(input_ids=torch.tensor([[3, 4]]), past_key_values=known[0])
     wanted = model.read([*text[:8], 3, 4]).logits
     assert torch.allclose(output.logits[0, -1], wanted, atol=1e-3)
 

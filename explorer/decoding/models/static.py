@@ -333,8 +333,8 @@ class StaticBatches:
 
     def _nearest(self, tokens: Sequence[int], most: int) -> tuple[int, _Text | None]:
         """The held text with the longest common prefix, up to a length; none if they share none."""
-        found = [(min(common(text.tokens, tokens), most), text) for text in self._texts]
-        length, text = max(found, key=lambda each: each[0], default=(0, None))
+        shares = [(min(common(text.tokens, tokens), most), text) for text in self._texts]
+        length, text = max(shares, key=lambda each: each[0], default=(0, None))
         return length, text if length else None
 
     def _note(self, batch: StaticBatch) -> None:
