@@ -32,9 +32,9 @@ from explorer.languages.schema.reading.text import json_of, spot_of
 LOOP_REMEDIES: Final[Mapping[Loop, str]] = MappingProxyType(
     {
         "space": 'Give whitespace="compact", which allows none between the tokens of JSON.',
-        "number": 'Give the number a "minimum" and a "maximum", which end a whole number. No '
-        'keyword ends the digits of a "type": "number" after its point or in its exponent; give '
-        "max_tokens, which ends the run.",
+        "number": 'Give the number a "minimum" and a "maximum", which end its digits before the '
+        "point. No keyword ends the digits after the point or in the exponent, such as the zeros "
+        "of 71.000; give max_tokens, which ends the run.",
         "string": 'Give the string a "maxLength".',
         "array": 'Give the array a "maxItems".',
         "object": 'Give the object "maxProperties", or "additionalProperties": false.',
