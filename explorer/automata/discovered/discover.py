@@ -90,6 +90,7 @@ from explorer.automata.tree.nodes import (
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Budget, Meter
 from explorer.errors import REPORT_IT, BudgetExceeded, ExplorerError, NotRegular
+from explorer.jit import jit
 
 
 def discover(node: Node, budget: Budget, meter: Meter | None = None) -> ByteMachine:
@@ -285,34 +286,59 @@ def extended(net: Net, at: int, part: Program, meter: Meter) -> Net:
     meter.check(_STAGE, states=states, arcs=len(net.arcs) + len(part.arcs))
     accepting = np.zeros(part.num_states, np.bool_)
     accepting[1] = True
-    epsilons = np.append(epsilons, np.array([[1, 1]], np.int32), axis=0)
-    _, arc_start, arcs, move_start, by_source, useful, alive = indexed(
+    epsilons = np.concatenate((epsilons, _END_TO_ITSELF))
+    _, arc_start, arcs, move_start, moves, useful, alive = indexed(
         part.num_states, NUM_BYTES, part.arcs, epsilons, part.counts, accepting, True
     )
     if not alive[0]:
         raise ExplorerError("A part that was left for later has no words.", remedy=REPORT_IT)
-    useful[1] = False
-    arcs[:, 2] += shift
-    by_source[:, 0] += shift
-    by_source[:, 2] += len(net.sizes)
-    # The state before the part had a move to the one after it, and its end one to itself.
-    before = net.moves.copy()
-    into = int(net.move_start[at])
-    by_source[move_start[1]] = before[into]
-    before[into] = shift, PLAIN, 0
-    late = net.late.copy()
-    late[at] = False
-    return net._replace(
-        arc_start=np.concatenate([net.arc_start, arc_start[1:-1] + net.arc_start[-1]]),
-        arcs=np.concatenate([net.arcs, arcs]),
-        move_start=np.concatenate([net.move_start, move_start[1:-1] + net.move_start[-1]]),
-        moves=np.concatenate([before, by_source]),
-        useful=np.concatenate([net.useful, useful]),
-        accepting=np.concatenate([net.accepting, np.zeros(part.num_states, np.bool_)]),
-        scope=np.concatenate([net.scope, np.where(scope < 0, outside, scope + len(net.sizes))]),
-        late=np.concatenate([late, waiting(part)]),
-        sizes=np.concatenate([net.sizes, sizes]),
+    joined = _joined(
+        net.arc_start, net.arcs, net.move_start, net.moves, net.useful, net.accepting, net.scope,
+        net.late, arc_start, arcs, move_start, moves, useful, scope, waiting(part), at,
+        len(net.sizes),
     )  # fmt: skip
+    sizes = np.concatenate((net.sizes, sizes))
+    return Net(net.start, net.symbol_class, *joined, sizes, net.bits)
+
+
+_END_TO_ITSELF: Final = np.array([[1, 1]], np.int32)
+
+
+@jit
+def _joined(
+    arc_start: Int32, arcs: Int32, move_start: Int32, moves: Int32, useful: Bool, accepting: Bool,
+    scope: Int32, late: Bool, more_arc_start: Int32, more_arcs: Int32, more_move_start: Int32,
+    more_moves: Int32, more_useful: Bool, more_scope: Int32, more_late: Bool, at: int, scopes: int,
+) -> tuple[Int32, Int32, Int32, Int32, Bool, Bool, Int32, Bool]:  # fmt: skip
+    """The arrays of a net with those of a part, which begins at a state of the net.
+
+    Args:
+        scopes: The number of scopes of the net.
+    """
+    shift = accepting.shape[0]
+    into = move_start[at]
+    more_useful[1] = False
+    more_arcs[:, 2] += shift
+    more_moves[:, 0] += shift
+    more_moves[:, 2] += scopes
+    joined = np.concatenate((moves, more_moves))
+    # The state before the part had a move to the one after it, and its end one to itself.
+    joined[moves.shape[0] + more_move_start[1]] = moves[into]
+    joined[into, 0], joined[into, 1], joined[into, 2] = shift, PLAIN, 0
+    for state in range(more_scope.shape[0]):
+        more_scope[state] = scope[at] if more_scope[state] < 0 else more_scope[state] + scopes
+    waits = np.concatenate((late, more_late))
+    waits[at] = False
+    return (
+        np.concatenate((arc_start, more_arc_start[1:-1] + arc_start[-1])),
+        np.concatenate((arcs, more_arcs)),
+        np.concatenate((move_start, more_move_start[1:-1] + move_start[-1])),
+        joined,
+        np.concatenate((useful, more_useful)),
+        np.concatenate((accepting, np.zeros(more_scope.shape[0], np.bool_))),
+        np.concatenate((scope, more_scope)),
+        waits,
+    )
 
 
 class HoldsGrammar(Exception):
