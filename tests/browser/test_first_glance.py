@@ -216,6 +216,20 @@ def test_on_a_large_screen_the_machines_grow_with_their_panel(opened: Opened) ->
         assert sizes[1] > 1.5 * sizes[0]
 
 
+def test_on_a_projector_the_rings_of_all_machines_are_in_view(opened: Opened) -> None:
+    root = opened("record", 1280, 720)
+    press(root, "larger, for a projector")
+    for k in range(1, 6):
+        press(root, STEP)
+        at(root, k)
+        low = root.locator(".lmx-along .n").evaluate_all(
+            "(all) => Math.max(...all.map((one) => one.getBoundingClientRect().bottom))"
+        )
+        box = root.locator(".lmx-columns-of").bounding_box()
+        assert box and low <= box["y"] + box["height"], k
+    assert root.evaluate(SMALLEST) >= 10.5
+
+
 def test_the_machines_of_a_grammar_are_not_called_finite(opened: Opened) -> None:
     heads = opened("toy", 1280, 720).locator(".lmx-machine h4")
     assert heads.all_inner_texts() == ["Character FSA", "Detokenizing FST", "Token DFA = FSA ∘ FST"]

@@ -9,7 +9,8 @@ const RING = 13;
 const FIRST = 46; // The place of the first column.
 const ROWS = { fsa: 3, fst: 5, pairs: 3 }; // The rows of each machine, whether they are needed or not: so that a step moves nothing.
 const APART = { fsa: 30, fst: 26, pairs: 27 }; // The distance between them.
-const LARGEST = 1.8; // In a high window it is drawn so much larger,
+const SMALLEST = 0.64; // On a projector, which enlarges all, it is drawn so small that all of it is in view;
+const LARGEST = 1.8; // in a high window it is drawn so much larger,
 const WIDTH = 400; // if so much of it is in view.
 const LANES = [["fsa", "Character FSA", "reads characters"], ["fst", "Detokenizing FST", "each token writes its characters"], ["pairs", "Token DFA = FSA ∘ FST", "their pair; where a token ends, its state"]];
 const SAID = 34; // The most letters of a reason.
@@ -216,7 +217,7 @@ function alongText(ui) {
     top.pairs = middle.fst + ROWS.fst * APART.fst + 15;
     middle.pairs = top.pairs + 56;
     const height = middle.pairs + (ROWS.pairs - 1) * APART.pairs + 16;
-    const scale = inner.height ? Math.max(Math.min(inner.height / height, inner.width / WIDTH, LARGEST), 0.75) : 1;
+    const scale = inner.height ? Math.max(Math.min(inner.height / height, inner.width / WIDTH, LARGEST), SMALLEST) : 1;
 
     // Behind all: where we are, and where tokens end.
     for (const [name, value] of [["width", right * scale], ["height", height * scale], ["viewBox", `0 0 ${right} ${height}`]]) mark(svg, name, value);
