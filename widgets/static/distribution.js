@@ -116,6 +116,7 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
   let placed = "";
   const fit = () => {
     answer.hidden = panel.el.hidden;
+    el.classList.toggle("answers", !answer.hidden);
     if (answer.hidden) return (placed = "");
     const row = [...el.querySelectorAll(`.lmx-row[data-token="${ui.selected}"]`)].pop();
     if (row ? row.nextSibling !== answer : rows.firstChild !== answer) {
