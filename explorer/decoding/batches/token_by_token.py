@@ -17,6 +17,7 @@ steps are taken too many and dropped.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Final, cast
 
@@ -73,6 +74,8 @@ def token_by_token(
             call_model(model, "step", lambda: reading.step(columns.following))
         if drawn is not None and batch.follow(drawn()):
             break
+    if isinstance(draw, Replayed) and draw.refusal and device.type == "cuda":
+        warnings.warn(f"Draws are not replayed from a CUDA graph: {draw.refusal}.", stacklevel=4)
     return columns.texts(count)
 
 
@@ -129,14 +132,14 @@ class DrawnColumns:
             if bool(self._copied):
                 return True
         self._copied.copy_(self._over, non_blocking=True)
-        self._copying = _recorded()
+        self._copying = _recorded(self._over.device)
         return False
 
     def copied(self) -> Callable[[], Tensor]:
         """Begin to copy the drawn tokens to the host; calling the result waits for them."""
         tokens = torch.empty(len(self._drawn), dtype=torch.int64, pin_memory=not self._waits)
         tokens.copy_(self._drawn, non_blocking=not self._waits)
-        done = None if self._waits else _recorded()
+        done = None if self._waits else _recorded(self._over.device)
 
         def wait() -> Tensor:
             if done is not None:
@@ -158,8 +161,8 @@ class DrawnColumns:
         ]
 
 
-def _recorded() -> torch.cuda.Event:
-    """An event after all that was launched so far."""
+def _recorded(device: torch.device) -> torch.cuda.Event:
+    """An event after all that was launched on a device so far."""
     event = torch.cuda.Event()
-    event.record()  # pyright: ignore[reportUnknownMemberType]
+    event.record(torch.cuda.current_stream(device))  # pyright: ignore[reportUnknownMemberType]
     return event

@@ -62,10 +62,10 @@ class Replayed:
         here.wait_stream(side)
 
     def _capture(self) -> None:
-        graph = torch.cuda.CUDAGraph()
+        graph, side = torch.cuda.CUDAGraph(), torch.cuda.Stream(self._device)
         try:
             # Other threads of a notebook may go on allocating meanwhile.
-            with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+            with torch.cuda.graph(graph, stream=side, capture_error_mode="thread_local"):
                 self._step()
         except Exception as error:  # A model's own code may raise anything when it is captured.
             cause = error.__cause__ or error
