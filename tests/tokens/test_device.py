@@ -275,6 +275,19 @@ def test_a_step_can_be_captured_in_a_graph(machines: list[TokenDFA]) -> None:
         assert after.shape == states.shape
 
 
+def test_machines_that_divide_the_ids_alike_share_the_division() -> None:
+    """A thousand words of equal letters, and a thousand lazy machines, over one vocabulary."""
+    words = [explorer.compile(explorer.regex(f"a{{{k}}}"), VOCABULARY) for k in range(2, 12)]
+    masks = DeviceMasks(words * 100)
+    rows = len({dfa.token_class.tobytes() for dfa in words})
+    assert rows < 4 and masks.tables.token_class.shape == (rows, len(VOCABULARY))
+    cells = 100 * sum((dfa.num_states + 3) * dfa.num_classes for dfa in words)
+    states = 100 * sum(dfa.num_states + 3 for dfa in words)
+    assert masks.nbytes == 2 * rows * len(VOCABULARY) + 8 * cells + 4 * states
+    lazy = [explorer.compile(dfa.constraint, VOCABULARY, lazy=True) for dfa in words]
+    assert DeviceMasks(lazy * 100).tables.token_class.shape[0] == 1
+
+
 # --- Machines without a table ---------------------------------------------------------------
 
 

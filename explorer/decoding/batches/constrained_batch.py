@@ -24,7 +24,7 @@ from explorer.languages.constraint import GivenConstraint
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.masks.device import DeviceMasks
 from explorer.tokens.masks.error_word import ints
-from explorer.tokens.masks.packed import sent
+from explorer.tokens.masks.packed import mask_on_device_, sent
 from explorer.tokens.words import FREE
 from explorer.vocabulary import Vocabulary
 
@@ -132,7 +132,7 @@ class ConstrainedBatch:
         """New logits, masked."""
         rows, logits = self.rows, logits.clone()
         if self._places is not None:
-            return self.masks.mask_stored_(logits, self._places)
+            return mask_on_device_(logits, self.masks.stored.words(self._places))
         return self.masks.mask_(
             logits, rows.states, rows.constraint, rows.remaining, step=rows.positions
         )

@@ -23,6 +23,10 @@ state (`explorer.tokens.masks.stored`).
 
 Apart from that no shape here depends on data, and only `check` and the CPU implementation wait for
 the device.
+
+Memory (`DeviceMasks.nbytes`): 8 bytes for each state and token class, and 2 bytes for each id and
+each distinct division of the ids into classes. A thousand machines that divide 131,072 ids in a
+thousand ways take 262 MB for the latter; those that divide them alike share 262 kB.
 """
 
 from __future__ import annotations
@@ -187,7 +191,8 @@ class DeviceMasks:
         if self.asks_host or logits.device.type == "cpu":
             rows = self.packed_rows(states, constraint, remaining, step=step)
             if logits.device.type != "cpu":
-                return self.mask_stored_(logits, self.stored.places(rows))
+                words = self.stored.words(self.stored.places(rows))
+                return mask_on_device_(logits, words)
             mask_rows_(logits, rows)
             return logits
         constraint = self._constraint_of_rows(constraint, len(states))
@@ -198,15 +203,6 @@ class DeviceMasks:
                 self.tables, self.error.word, logits, states, constraint, remaining, step
             )
         return self.mask_reference_(logits, states, constraint, remaining, step=step)
-
-    def mask_stored_(self, logits: Tensor, places: Tensor) -> Tensor:
-        """`mask_` by stored masks, without asking anything on the host.
-
-        Args:
-            logits: As in `mask_`.
-            places: int64[B], from ``stored.places(packed_rows(...))``.
-        """
-        return mask_on_device_(logits, self.stored.words(places))
 
     def mask_reference_(
         self,
