@@ -18,29 +18,8 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
 
   scrubs(ui, row, () => boxes.map((one) => one.el));
 
-  const MARKS = {
-    forced: MEANINGS.forced,
-    user: MEANINGS.user,
-    intervention: MEANINGS.intervention,
-    parted: MEANINGS.parted,
-    again: MEANINGS.again,
-    accepted: MEANINGS.accepted,
-    rejected: MEANINGS.rejected,
-    bridge: MEANINGS.bridge,
-    fixed: MEANINGS.fixed,
-  };
-  const marks = (token) => {
-    const out = [];
-    if (token.forced) out.push("forced");
-    if (token.by === "user") out.push("user");
-    if (token.intervention) out.push("intervention");
-    if (token.again) out.push("again");
-    if (token.accepted) out.push("accepted");
-    if (token.rejected !== undefined) out.push("rejected");
-    if (token.bridge) out.push("bridge");
-    if (token.fixed) out.push("fixed");
-    return out;
-  };
+  const MARKS = ["forced", "user", "intervention", "again", "accepted", "rejected", "bridge", "fixed"];
+  const marks = (token) => MARKS.filter((name) => (name === "user" ? token.by === name : name === "rejected" ? token.rejected !== undefined : token[name]));
   const depth = (x) => (x === null || x === undefined ? 0 : x < 0.7 ? 1 : x < 3 ? 2 : x < 7 ? 3 : 4);
 
   // Boxes are made once. A step adds one and marks another; of a long run nothing else is touched.
@@ -52,14 +31,14 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
     const parted = ui.parted === i; // The first token in which two compared lines differ.
     if (parted) notes.push("parted");
     const surprise = token.surprisal === null || token.surprisal === undefined ? "" : `, surprisal ${token.surprisal.toFixed(1)} bits`;
-    const said = `token ${i + 1}, chosen at position ${i}: id ${token.id}${surprise}` + notes.map((n) => ", " + MARKS[n][1]).join("") + (token.rejected === undefined ? "" : `: ${token.rejected}`);
+    const said = `token ${i + 1}, chosen at position ${i}: id ${token.id}${surprise}` + notes.map((n) => ", " + MEANINGS[n][1]).join("") + (token.rejected === undefined ? "" : `: ${token.rejected}`);
     const el = h("button.lmx-tok" + (parted ? ".parted" : ""), {
       role: "listitem", "data-k": i + 1, "data-token": token.id, title: said, "aria-label": `${token.text} ${said}`,
       "data-surprisal": depth(token.surprisal),
       onclick: () => ui.go(i),
       onmouseenter: () => ui.position && i === ui.position.k && ui.point(token.id),
       onmouseleave: () => ui.point(null),
-    }, token.eos ? h("span.special", {}, ui.text(token.id) || "EOS") : readable(token.text), notes.map((n) => h("sup", {}, MARKS[n][0])));
+    }, token.eos ? h("span.special", {}, ui.text(token.id) || "EOS") : readable(token.text), notes.map((n) => h("sup", {}, MEANINGS[n][0])));
     return { el, token, parted, notes, said: token.eos ? ui.text(token.id) : "", place: "" };
   };
   const same = (one, token, i) =>
@@ -169,7 +148,7 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
       traps.mark(row);
     }
     follow(k);
-    say(signs, [...new Set(boxes.flatMap(({ notes }) => notes))].map((note) => MARKS[note].join(" ")).join("; "));
+    say(signs, [...new Set(boxes.flatMap(({ notes }) => notes))].map((note) => MEANINGS[note].join(" ")).join("; "));
     const lines = strip.forks || [];
     const shown = lines.length ? [lines, strip.tokens] : [];
     if (beside && beside.length === shown.length && beside.every((one, i) => one === shown[i])) return;
