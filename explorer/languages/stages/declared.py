@@ -386,8 +386,10 @@ def rewriting_function(steps: Sequence[Step]) -> Callable[[str], str]:
     """The steps as a function of a text, made of the library's own.
 
     Raises:
-        UnsupportedTokenizer: A step cannot be rebuilt.
+        UnsupportedTokenizer: A step is of an unknown kind, or cannot be rebuilt.
     """
+    for step in steps:
+        _check_known(step)
     splits = [step for step in steps if step["type"] in _PRE_TOKENIZERS]
     normal = [step for step in steps if step["type"] in _NORMALIZERS]
     normalize = _normalizer_of(json.dumps({"type": "Sequence", "normalizers": normal}))
