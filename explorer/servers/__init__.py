@@ -12,11 +12,11 @@ the verdict on each run has it as a session that steps, explains and is shown li
 
 Read in this order: `log` (a request and its response, with the place of each value), `tables`
 (what is data: servers, their settings, sentences), `request` (the places of its constraint;
-structural tags and tools), `run` (a run as a value), `formats` (reading by a table of paths),
-`streams` (pieces put together) and `reading` (from a file to runs), `reasoning` (where the answer
-begins and may end), `following` (the ids of a run, and the part that the constraint allows),
-`causes` (where the answer went, and the setting that helps), `verdict` (the verdict on a run) and
-`scheduler` (a line of a scheduler's log, and settings that accept a token).
+structural tags and tools), `run` (a run as a value), `formats` (reading by a table of paths) and
+`reading` (from a file to runs, with streams and text logs), `following` (the ids of a run, and the
+part that the constraint allows), `causes` (where the answer went, and the setting that helps),
+`verdict` (the verdict on a run) and `scheduler` (a line of a scheduler's log, and settings that
+accept a token).
 `docs/servers.md` describes the content of each format.
 """
 
@@ -27,11 +27,4 @@ from explorer.servers.run import ServerRun
 from explorer.servers.scheduler import explain_line
 from explorer.servers.verdict import RunVerdict, verdict_of
 
-__all__ = [
-    "RunVerdict",
-    "ServerRun",
-    "explain_line",
-    "read_runs",
-    "runs_of",
-    "verdict_of",
-]
+__all__ = ["RunVerdict", "ServerRun", "explain_line", "read_runs", "runs_of", "verdict_of"]

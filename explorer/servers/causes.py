@@ -14,11 +14,10 @@ from typing import Final
 from explorer.analysis.explaining.explanation import Explanation, TextExplanation
 from explorer.arguments import shown
 from explorer.servers.following import RunReading, bytes_of, own_split
-from explorer.servers.request import unparsed_call
+from explorer.servers.request import HAS_SCHEMA, unparsed_call
 from explorer.servers.run import (
-    CALLED,
+    ENDINGS,
     HARMONY_FINAL,
-    LIMITED,
     REASONING_PARSERS,
     ServerRun,
     is_harmony,
@@ -140,14 +139,13 @@ def _doubled(run: ServerRun, read: RunReading) -> str:
 
 def _not_in_force(run: ServerRun, read: RunReading) -> str:
     """A sentence on a code fence or free text where the constraint begins; else empty."""
-    after, asked = read.after, run.requested
-    needs = SERVERS[run.server].enforced if run.server in SERVERS else ""
+    after, kind = read.after, run.requested.kind if run.requested else ""
+    needs = SERVERS[run.server]["enforced"] if run.server else ""
     check = f" Check that {needs}." if needs else ""
     if after.startswith(b"```"):
-        return sentence_on("late", run, mark=read.run.mark) if read.run.mark else (
-            sentence_on("fence", run) + check
-        )  # fmt: skip
-    prose = (after[:2].isalpha() or after[:1].isupper()) and asked is not None and asked.has_schema
+        late = sentence_on("late", run, mark=read.run.mark)
+        return late if read.run.mark else sentence_on("fence", run) + check
+    prose = kind in HAS_SCHEMA and (after[:2].isalpha() or after[:1].isupper())
     if not prose or reasoning_in(run.text or after.decode(errors="ignore")) is not None:
         return ""
     return sentence_on("prose", run) + check
@@ -181,9 +179,9 @@ def where_it_went(run: ServerRun, machine: TokenMachine) -> tuple[str, str]:
     fits = bool(thought) and read_to == len(thought)
     if thought and whole:
         return "ended early", sentence_on("in_reasoning", run, reasoning_text=shown(run.reasoning))
-    if run.finish in LIMITED:
+    if run.finish in ENDINGS["limited"]:
         return "cut", sentence_on("used_up" if parser_is_on(run) else "used_up_unseen", run)
-    if run.finish in CALLED or run.asked("tool_choice") in ("required", "any"):
+    if run.finish in ENDINGS["called"] or run.asked("tool_choice") in ("required", "any"):
         return "ended early", sentence_on("lost_call", run)
     if run.reasoning:
         how = "allowed so far, but not complete" if fits else "not allowed there either"

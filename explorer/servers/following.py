@@ -26,7 +26,7 @@ from explorer.arguments import counted, shown
 from explorer.automata.machine import NO_ARC
 from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError
-from explorer.servers.run import LIMITED, ServedToken, ServerRun, after_mark, marks_of, parser_is_on
+from explorer.servers.run import ENDINGS, ServedToken, ServerRun, after_mark, marks_of, parser_is_on
 from explorer.servers.tables import sentence
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.walks.spelling import fewest_tokens, longest_spelled
@@ -47,10 +47,10 @@ def bytes_of(ids: Iterable[int], vocabulary: Vocabulary, *, names: bool = False)
     Args:
         names: Whether control tokens are spelled by their names.
     """
-    known = [token for token in ids if 0 <= token < len(vocabulary)]
     return b"".join(
         vocabulary.tokens[token] or (vocabulary.special.get(token, "").encode() if names else b"")
-        for token in known
+        for token in ids
+        if 0 <= token < len(vocabulary)
     )
 
 
@@ -99,15 +99,15 @@ def identify(run: ServerRun, vocabulary: Vocabulary) -> IdentifiedRun:
 def _check_meaning(run: ServerRun, vocabulary: Vocabulary) -> None:
     """Refuse a run whose ids have another text in this vocabulary."""
     compared = [
-        (index, token, held, token.text.encode().strip(b" ") != held.strip(b" "))
+        (index, token, held)
         for index, token in enumerate(run.tokens)
         # A token that is decoded alone may lose the space that it begins with, or half a character.
         if token.text is not None and _HALF not in token.text
         if (held := bytes_of([token.token or 0], vocabulary))
     ]
-    wrong = [row for row in compared if row[-1]]
+    wrong = [row for row in compared if str(row[1].text).strip(" ").encode() != row[2].strip(b" ")]
     if len(compared) - len(wrong) < _LEAST_AGREEING * len(compared):
-        index, token, held, _ = wrong[0]
+        index, token, held = wrong[0]
         raise ExplorerError(
             f"{run.place} was written with another tokenizer: {counted(len(wrong), 'token')} of "
             f"{len(compared)} mean other text here. The first is token {index}, id {token.token}: "
@@ -149,9 +149,8 @@ def _answer(run: ServerRun, ids: tuple[int, ...], vocabulary: Vocabulary) -> Ide
     skipped = len(ids) if not mark and not text and run.reasoning else skipped
     if not skipped:
         return whole
-    before = shown(b"".join(pieces[:skipped]).decode(errors="replace"))
-    what = f"The first {counted(skipped, 'token')}"
-    note = f"{what} are not of the answer and were left out: {before}."
+    left = shown(b"".join(pieces[:skipped]).decode(errors="replace"))
+    note = f"The first {counted(skipped, 'token')} are not of the answer and were left out: {left}."
     return IdentifiedRun(ids[skipped:], None, (note,), mark, log_probs[skipped:])
 
 
@@ -167,7 +166,7 @@ def _of_text(run: ServerRun, vocabulary: Vocabulary) -> IdentifiedRun:
     if mark:
         text = text.encode()[at:].decode()
         notes.append(sentence("reasoning_off", mark=mark))
-    if run.finish in LIMITED and text.endswith(_HALF):
+    if run.finish in ENDINGS["limited"] and text.endswith(_HALF):
         text = text.rstrip(_HALF)
         notes.append(sentence("half"))
     return IdentifiedRun(own_split(text, vocabulary), text, tuple(notes), mark)

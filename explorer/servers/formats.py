@@ -25,13 +25,7 @@ from itertools import accumulate, zip_longest
 from typing import Final
 
 from explorer.arguments import shown
-from explorer.servers.log import (
-    RECORD_AGAIN,
-    LogPlace,
-    ServerLog,
-    parsed,
-    setting_in,
-)
+from explorer.servers.log import RECORD_AGAIN, LogPlace, ServerLog, parsed, setting_in
 from explorer.servers.request import (
     RequestedConstraint,
     demanded_tools,
@@ -42,7 +36,7 @@ from explorer.servers.request import (
     unknown_parser,
     unparsed_call,
 )
-from explorer.servers.run import REFUSED, ServedToken, ServerRun
+from explorer.servers.run import ENDINGS, ServedToken, ServerRun
 from explorer.servers.tables import sentence, server_of, table
 
 FORMATS: Final = table("formats", dict[str, dict[str, tuple[str, ...]]])
@@ -63,28 +57,26 @@ def runs_in(log: ServerLog) -> Iterator[ServerRun]:
             it, or a value does not conform to the format.
     """
     first, place = log.first(), log.response
-    is_error = first.has("error") or first.find("object").value == "error"
-    if is_error and not first.has("choices"):
+    is_error = first.find("error") or first.find("object").value == "error"
+    if is_error and not first.find("choices"):
         told = first.find("error.message", "error", "message") or first
         raise place.error(f"is an error of the server: {shown(told.value)}.", _LEAVE_OUT)
     marked = (
         name for name, row in FORMATS.items()
-        if any(all(map(first.has, mark.split())) for mark in row["marks"])
+        if any(all(map(first.find, mark.split())) for mark in row["marks"])
     )  # fmt: skip
     name = next(marked, "")
     if not name and first.names("choices"):
         raise place.error("has no choice that can be read.", _LEAVE_OUT)
     if not name:
-        marks = [" or ".join(row["marks"]) for row in FORMATS.values()]
-        looked = "; ".join(map(": ".join, zip(FORMATS, marks, strict=True)))
+        looked = "; ".join(f"{name}: {' or '.join(FORMATS[name]['marks'])}" for name in FORMATS)
         raise place.error(f"is not of a known format. Looked for: {looked}.", _ENVELOPE)
-    server = server_of(log)
     for response in log.answers():
         read = _LoggedAnswer(name, log.request, response, response)
         if not log.request:
             read = replace(read, request=read.one("echo"))
         for answer in read.every("answers"):
-            yield from _runs_of(replace(read, answer=answer), server)
+            yield from _runs_of(replace(read, answer=answer), server_of(log))
 
 
 _LEAVE_OUT: Final = "Leave this document out: nothing was written that could be explained."
@@ -158,7 +150,7 @@ def _runs_of(read: _LoggedAnswer, server: str) -> Iterator[ServerRun]:
             base = replace(base, notes=(*base.notes, said))
         yield from (_call(base, call) for call in calls)
         return
-    refused = text if base.finish in REFUSED else None
+    refused = text if base.finish in ENDINGS["refused"] else None
     if (refusal := texts.get("refusal") or refused) and text in (None, "", refused):
         said = sentence("refusal")
         yield replace(base, text=refusal, requested=None, elsewhere=said, notes=(*base.notes, said))
@@ -178,14 +170,13 @@ def _prompt(place: LogPlace) -> str | tuple[dict[str, str], ...] | None:
     if not place or isinstance(place.value, str):
         return place.optional_text()
     turns = place.entries("a text, or a list of messages")
-    if not turns or not all(turn.has("role") for turn in turns):
+    if not turns or not all(turn.find("role") for turn in turns):
         return None
-    return tuple(map(_turn, turns))
-
-
-def _turn(turn: LogPlace) -> dict[str, str]:
-    texts = (part.text() for kind, part in _parts(turn.at("content"), "") if not kind)
-    return {"role": turn.at("role").text(), "content": "".join(texts)}
+    said: list[dict[str, str]] = []
+    for turn in turns:
+        texts = (part.text() for kind, part in _parts(turn.at("content"), "") if not kind)
+        said.append({"role": turn.at("role").text(), "content": "".join(texts)})
+    return tuple(said)
 
 
 def _parts(place: LogPlace, kind: str) -> Iterator[tuple[str, LogPlace]]:
@@ -207,10 +198,8 @@ def _call(base: ServerRun, call: LogPlace) -> ServerRun:
     """The run of a call: its arguments under the parameters of its tool, if they are
     constrained."""
     function = call.one("function", "custom") or call
-    name, given = (
-        function.at("name").text(),
-        function.one("arguments", "partial_json", "input", "parameters"),
-    )
+    given = function.one("arguments", "partial_json", "input", "parameters")
+    name = function.at("name").text()
     as_object = isinstance(given.value, dict)
     text = json.dumps(given.value, ensure_ascii=False) if as_object else given.optional_text() or ""
     said = [f"The answer is a call of the tool {shown(name)}."]

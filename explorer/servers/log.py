@@ -25,11 +25,11 @@ from explorer.files import parse_json
 
 RECORD_AGAIN: Final = "Record the run again, or correct the value; docs/servers.md has each format."
 
-ROUNDING: Final = 1e-3
-"""The farthest that rounding to 16 bits lifts a log-probability above 0."""
+# The farthest that rounding to 16 bits lifts a log-probability above 0.
+_ROUNDING: Final = 1e-3
 
-UNREPORTED: Final = -9999.0
-"""The number that OpenAI and vLLM write in place of a log-probability that is not reported."""
+# The number that OpenAI and vLLM write in place of a log-probability that is not reported.
+_UNREPORTED: Final = -9999.0
 
 _STEP: Final = re.compile(r"\[\d*\]|[^.\[\]]+")
 _ID: Final = Annotated[int, msgspec.Meta(ge=0, le=LAST_ID)]
@@ -100,10 +100,6 @@ class LogPlace:
                     return place
         return replace(self, path=f"{self.path}.{paths[0]}".strip("."), value=None)
 
-    def has(self, path: str) -> bool:
-        """Whether there is a value at a path; never raises."""
-        return bool(self.find(path))
-
     def names(self, path: str) -> bool:
         """Whether there is a key at a path, even with the value null; never raises."""
         owner, _, key = path.rpartition(".")
@@ -167,9 +163,9 @@ class LogPlace:
         probability of 0.
         """
         number: float = self.checked(float, "a log-probability") if self else math.nan
-        if number > ROUNDING:
+        if number > _ROUNDING:
             raise self.wrong("a natural log-probability, 0 or less")
-        unknown = math.isnan(number) or -math.inf < number <= UNREPORTED
+        unknown = math.isnan(number) or -math.inf < number <= _UNREPORTED
         return None if unknown else min(number, 0.0)
 
     def data(self) -> bytes | None:
@@ -194,9 +190,9 @@ class ServerLog:
         """The log in a document."""
         request = LogPlace(document.file, "request", None)
         response = document.find("response.body", "response")
-        if document.has("obj") and document.has("out"):  # A line of SGLang's log as JSON.
+        if document.find("obj") and document.find("out"):  # A line of SGLang's log as JSON.
             return cls(document.at("obj"), document.at("out"))
-        if not response or document.has("done"):  # Ollama's own answers have a "response" too.
+        if not response or document.find("done"):  # Ollama's own answers have a "response" too.
             return cls(request, document)
         if asked := document.find("request.body", "request", "body.body", "body"):
             asked.mapping()
@@ -228,15 +224,15 @@ def parsed(text: str | bytes) -> object:
         return None
 
 
-NESTED: Final = ("extra_body", "sampling_params", "parameters", "optional_params")
-"""The keys of a request whose objects may hold its keys too."""
+# The keys of a request whose objects may hold its keys too.
+_NESTED: Final = ("extra_body", "sampling_params", "parameters", "optional_params")
 
 
 def owners_of(request: LogPlace) -> list[LogPlace]:
     """The objects in which the keys of a request may stand."""
     if not request:
         return []
-    nested = map(request.at, NESTED)
+    nested = map(request.at, _NESTED)
     return [request, *(place for place in nested if isinstance(place.value, dict))]
 
 

@@ -1,6 +1,6 @@
 """The constraint of a request: a table of the places where servers look for one.
 
-A row of `PLACES` is a path into the request and the kind of constraint that stands there. Keys and
+A row of `_PLACES` is a path into the request and the kind of constraint that stands there. Keys and
 kinds hold for every server, because servers accept each other's keys.
 
 A schema is read as the server's engine reads it (`explorer.languages.engines`): xgrammar under
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, Final, cast
 
@@ -28,19 +28,21 @@ from explorer.servers.log import LogPlace, owners_of, parsed
 from explorer.servers.tables import ASSUMED, SERVERS, by_name, sentence, table
 from explorer.vocabulary import Vocabulary
 
-_OWN_CONSTRAINT: Final = (
-    "Give the constraint yourself: --regex, --json-schema, --grammar or --choice."
-)
-
-
 TOOL_PARSERS: Final = by_name("tool_parsers")
 """The markup of vLLM's and SGLang's parsers of calls, by the styles of `explorer.tools`."""
 
 UNREAD_PARSERS: Final = by_name("unread_parsers")
 """The parsers that are known and not followed, each with the reason."""
 
-CALL_MARKS: Final = table("call_marks", dict[str, str])
-"""The marks with which calls begin, and the parsers that read them."""
+# The marks with which calls begin, and the parsers that read them.
+_CALL_MARKS: Final = table("call_marks", dict[str, str])
+
+
+IS_JSON: Final = ("json", "json_object")
+"""The kinds of constraints that are about a text of JSON."""
+
+HAS_SCHEMA: Final = ("json", "json_object", "structural_tag", "tools")
+"""The kinds of constraints that hold a schema, which engines read each in its way."""
 
 
 @dataclass(frozen=True)
@@ -62,16 +64,6 @@ class RequestedConstraint:
     blank: str | None = None
     notes: tuple[str, ...] = ()
     engine: str = ""
-
-    @property
-    def is_json(self) -> bool:
-        """Whether it is about a text of JSON."""
-        return self.kind in ("json", "json_object")
-
-    @property
-    def has_schema(self) -> bool:
-        """Whether it holds a schema, which engines read each in its way."""
-        return self.is_json or self.kind in ("structural_tag", "tools")
 
     def constraint(self, vocabulary: Vocabulary | None = None) -> Constraint:
         """The constraint, as the engine reads it.
@@ -125,9 +117,10 @@ class RequestedConstraint:
         Args:
             error: The error of building it.
         """
+        own = "Give the constraint yourself: --regex, --json-schema, --grammar or --choice."
         return ConstraintError(
             f"{self.place.file}: {self.place.path} is not usable as a constraint.\n{error.message}",
-            remedy=error.remedy or _OWN_CONSTRAINT,
+            remedy=error.remedy or own,
             evidence={"file": self.place.file, "place": self.place.path, **error.evidence},
         )
 
@@ -139,36 +132,28 @@ class ConstraintPlace:
     Args:
         path: Where the constraint stands in a request.
         kind: Its kind, as in `RequestedConstraint`.
-        types: The values of ``type`` beside it (above it, for a ``json_schema``) with which it
-            counts; empty for any.
-        equals: The value that must stand there; ``None`` for any.
+        when: The values that must stand at some paths, one of each.
         note: What its reader should know, as a sentence.
         server: The server of which the note is true; empty for any.
     """
 
     path: str
     kind: str
-    types: tuple[str, ...] = ()
-    equals: str | bool | None = None
+    when: Mapping[str, tuple[str | bool, ...]] = field(default_factory=dict[str, Any])
     note: str = ""
     server: str = ""
 
     def fits(self, owner: LogPlace) -> bool:
         """Whether the value that stands there is one of the row's."""
-        value = owner.find(self.path).value
-        if value in (None, "") or self.equals not in (None, value):
-            return False
-        if self.path == "format" and self.equals is None and not isinstance(value, dict):
-            return False
-        path = next(filter(self.path.startswith, FORMATTED), self.path.split(".")[0])
-        return not self.types or owner.find(f"{path}.type").value in self.types
+        met = all(owner.find(path).value in values for path, values in self.when.items())
+        return met and owner.find(self.path).value not in (None, "")
 
 
-PLACES: Final = table("places", tuple[ConstraintPlace, ...])
-"""The places of a constraint in a request, the likelier first where one holds another."""
+# The places of a constraint in a request, the likelier first where one holds another.
+_PLACES: Final = table("places", tuple[ConstraintPlace, ...])
 
-FORMATTED: Final = ("response_format", "text.format", "output_format", "output_config.format")
-"""The paths of objects whose ``type`` says what the others mean."""
+# The paths of objects whose ``type`` says what the others mean.
+_FORMATTED: Final = ("response_format", "text.format", "output_format", "output_config.format")
 
 # The objects of which each key is a constraint of its own.
 _SEVERAL: Final = ("structured_outputs", "guided_decoding")
@@ -201,13 +186,13 @@ def requested_of(request: LogPlace, server: str = "") -> RequestedConstraint | N
 def _named(owner: LogPlace, server: str) -> Iterator[RequestedConstraint]:
     """The constraints that one object names: the first of the rows that share a key."""
     seen = set[str]()
-    for row in PLACES:
+    for row in _PLACES:
         key = row.path.split(".")[0]
         if (key in seen and key not in _SEVERAL) or not row.fits(owner):
             continue
         seen.add(key)
         yield _of_row(owner, row, server)
-    for path in FORMATTED:
+    for path in _FORMATTED:
         kind = owner.find(f"{path}.type")
         if path.split(".")[0] not in seen and kind and kind.text() != "text":
             raise kind.wrong("a response format that is known here, with its constraint")
@@ -220,9 +205,9 @@ def _of_row(owner: LogPlace, row: ConstraintPlace, server: str) -> RequestedCons
     flags = ("disable_any_whitespace", "constrained_json_disable_any_whitespace")
     backend = str(owner.find("guided_decoding_backend").value)
     compact = any(owner.find(flag).value is True for flag in flags)
-    compact = compact or "disable-any-whitespace" in backend
+    compact |= "disable-any-whitespace" in backend
     if owner.find(f"{key}.disable_any_whitespace").value is True and not compact:
-        notes.append(sentence("ignored", setting=SERVERS["vllm"].whitespace))
+        notes.append(sentence("ignored", setting=SERVERS["vllm"]["whitespace"]))
     if owner.find(f"{key}.disable_additional_properties").value is True:
         notes.append("disable_additional_properties is not followed.")
     blank = owner.find(f"{key}.whitespace_pattern").optional_text() or None
@@ -272,7 +257,7 @@ def engine_of(request: LogPlace, server: str, schema: object = None) -> str:
     parts = [*_objects(schema)] if server == "vllm" else []
     if any(map(_falls_back, parts)):
         return "outlines" if any("patternProperties" in part for part in parts) else "llguidance"
-    return SERVERS[server or ASSUMED].engine
+    return SERVERS[server or ASSUMED]["engine"]
 
 
 # The parts of a schema that vLLM 0.33 does not give to xgrammar (`backend_xgrammar.py`): types,
@@ -345,11 +330,10 @@ def asks_for_calls(request: LogPlace) -> bool:
 
     Under ``tool_choice="auto"`` servers enforce the schema only of tools that are ``strict``.
     """
-    listed = (
-        tools_of(request) if str(request.find("tool_call_parser").value) in TOOL_PARSERS else []
-    )
-    strict = any(tool.at("strict").value is True for tool in listed)
-    return bool(listed) and (demanded_tools(request) is not None or strict)
+    followed = str(request.find("tool_call_parser").value) in TOOL_PARSERS
+    is_demanded = demanded_tools(request) is not None
+    listed = tools_of(request) if followed else []
+    return any(is_demanded or tool.at("strict").value is True for tool in listed)
 
 
 def tools_of(request: LogPlace) -> list[LogPlace]:
@@ -377,9 +361,8 @@ def demanded_tools(request: LogPlace) -> tuple[str, ...] | None:
             return None
         listed = choice.find("allowed_tools.tools", "tools").entries("a list of tools")
         return tuple(each.find("function.name", "name").text() for each in listed)
-    named = choice.find("function.name", "name", "function")
-    if isinstance(choice.value, str):
-        named = choice
+    in_object = choice.find("function.name", "name", "function")
+    named = choice if isinstance(choice.value, str) else in_object
     return (named.text(),) if named and named.value not in ("auto", "none") else None
 
 
@@ -390,26 +373,25 @@ def schema_of_calls(request: LogPlace) -> object:
     list of names and parameters.
     """
     demanded, listed = demanded_tools(request), tools_of(request)
-    given = all(tool.has("parameters") for tool in listed)
-    if demanded is None or request.has("tool_call_parser") or not listed or not given:
+    given = all(tool.find("parameters") for tool in listed)
+    if demanded is None or request.find("tool_call_parser") or not listed or not given:
         return None
     wanted = [tool for tool in listed if not demanded or tool.at("name").value in demanded]
     if request.find("tool_choice").value not in ("required", "any") and len(wanted) == 1:
         return wanted[0].at("parameters").value
-    members = [
-        {"name": {"const": tool.at("name").value}, "parameters": tool.at("parameters").value}
-        for tool in wanted
-    ]
-    calls = [{"type": "object", "properties": each, "required": [*each]} for each in members]
+    calls: list[object] = []
+    for tool in wanted:
+        call = {"name": {"const": tool.at("name").value}, "parameters": tool.at("parameters").value}
+        calls.append({"type": "object", "properties": call, "required": [*call]})
     return {"type": "array", "minItems": 1, "items": {"anyOf": calls}} if calls else None
 
 
 def unparsed_call(request: LogPlace, text: str) -> str:
     """A sentence on a call that stands in the text of an answer; empty where there is none."""
-    mark = next((each for each in CALL_MARKS if each in text), None)
-    if mark is None or not tools_of(request) or request.has("tool_call_parser"):
+    mark = next((each for each in _CALL_MARKS if each in text), None)
+    if mark is None or not tools_of(request) or request.find("tool_call_parser"):
         return ""
-    return sentence("unparsed_call", mark=mark, parser=CALL_MARKS[mark])
+    return sentence("unparsed_call", mark=mark, parser=_CALL_MARKS[mark])
 
 
 def unknown_parser(request: LogPlace) -> str:

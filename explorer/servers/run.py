@@ -22,23 +22,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from explorer.servers.log import LogPlace, setting_in
 from explorer.servers.request import RequestedConstraint
 from explorer.servers.tables import by_name, table
 from explorer.vocabulary import Vocabulary
 
-if TYPE_CHECKING:
-    from explorer.decoding.models.model import Message
-
-_FINISHES: Final = table("finishes", dict[str, tuple[str, ...]])
-ENDED, STOPPED, LIMITED, FAILED, REFUSED, CALLED = (
-    _FINISHES[key] for key in ("ended", "stopped", "limited", "failed", "refused", "called")
-)
-"""The words of servers for a text that the model ended, or possibly a stop string; that a stop
-string ended; that the limit on tokens cut; that the server gave up; that the model refused; and
-that ends in a call."""
+ENDINGS: Final = table("finishes", dict[str, tuple[str, ...]])
+"""The words of servers for the end of a text, by what ended it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +79,7 @@ class ServerRun:
     place: str
     format: str
     model: str | None = None
-    prompt: str | tuple[Message, ...] | None = None
+    prompt: str | tuple[dict[str, str], ...] | None = None
     tokens: tuple[ServedToken, ...] = ()
     text: str | None = None
     finish: str | None = None
@@ -215,11 +207,13 @@ def is_harmony(run: ServerRun) -> bool:
     return marked or REASONING_PARSERS.get(parser_of(run)) == HARMONY_FINAL
 
 
+# The settings of a request that turn the reasoning on and off.
+_SWITCHES: Final = table("switches", tuple[str, ...])
+
+
 def thinking_off(run: ServerRun) -> str:
     """The setting of the request that turns the reasoning off; empty without one."""
-    keys = ("chat_template_kwargs.enable_thinking", "chat_template_kwargs.thinking",
-            "enable_thinking", "think", "thinking")  # fmt: skip
-    key = next((key for key in keys if run.asked(key) is False), "")
+    key = next((key for key in _SWITCHES if run.asked(key) is False), "")
     if not key and run.asked("reasoning_effort", "reasoning.effort") == "none":
         return "reasoning_effort: none"
     return f"{key.rpartition('.')[2]}: false" if key else ""
@@ -234,8 +228,8 @@ def soft_switch(run: ServerRun) -> str:
     return switches[-1] if switches else ""
 
 
-END_NAMES: Final = table("end_names", frozenset[str])
-"""The names of tokens that end a text or a turn."""
+# The names of tokens that end a text or a turn.
+_END_NAMES: Final = table("end_names", frozenset[str])
 
 
 def with_ends(run: ServerRun, vocabulary: Vocabulary) -> tuple[Vocabulary, tuple[str, ...]]:
@@ -246,7 +240,7 @@ def with_ends(run: ServerRun, vocabulary: Vocabulary) -> tuple[Vocabulary, tuple
     last = run.tokens[-1].token if run.tokens else None
     reasons = {
         "its name is that of an end or of padding, and the run ends with it": (
-            [last] if vocabulary.special.get(last or 0, "") in END_NAMES else []
+            [last] if vocabulary.special.get(last or 0, "") in _END_NAMES else []
         ),
         "the log has it as eos_token_id": listed,
         "the log names it as the stop": (

@@ -66,8 +66,8 @@ class LineForm:
     requested: RequestedConstraint | None = None
 
 
-FORMS: Final = table("lines", tuple[LineForm, ...])
-"""The forms of such lines, the more special ones first."""
+# The forms of such lines, the more special ones first.
+_FORMS: Final = table("lines", tuple[LineForm, ...])
 
 _ESCAPE: Final = re.compile(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|(.))", re.DOTALL)
 _ESCAPED: Final = {"n": "\n", "r": "\r", "t": "\t", "0": "\0"}
@@ -130,8 +130,8 @@ class ScheduledTokens:
             what = str(self.ids[0]) if len(self.ids) == 1 else "The line"
             seen = "" if self.whole else f" (of the first {MOST_STATES:,} states)"
             where = "; ".join(map(str, self.allowed))
-            lines.append(f"{what} is allowed{seen}: {where}." if where else
-                         f"{what} is allowed in no state{seen}.")  # fmt: skip
+            where = f"{seen}: {where}" if where else f" in no state{seen}"
+            lines.append(f"{what} is allowed{where}.")
             if self.refused:
                 lines.append(f"It is refused: {'; '.join(map(str, self.refused))}.")
         lines += [f"It would be taken {each}." for each in self.settings]
@@ -146,7 +146,7 @@ def explain_line(
 
     Args:
         line: ``Failed to advance FSM for request … for tokens 271``, ``Tokens not accepted: …``
-            with the lines after it, and their like (`FORMS`).
+            with the lines after it, and their like (`_FORMS`).
         constraint: The constraint of the request; default the one that the line names.
         before: The ids that the grammar accepted before, if they are known; default those of the
             line.
@@ -173,9 +173,8 @@ def explain_line(
                 "negative id stands for a token that was not drawn yet: ask about the others.",
             )
     server = server or read.server
-    texts = tuple(_shown(token, vocabulary) for token in ids)
     remarks = (*filter(None, [read.note]), *_remarks(ids, vocabulary))
-    known = ScheduledTokens(ids, texts, remarks=remarks)
+    known = ScheduledTokens(ids, tuple(_shown(token, vocabulary) for token in ids), remarks=remarks)
     if before is not None:
         return _after(known, vocabulary, constraint, tuple(before), server, budget)
     states = TextsOfStates(constraint, budget)
@@ -211,7 +210,7 @@ def requested_by(
     with file_errors(where):
         data = where.read_bytes()
     whole = LogPlace(where.name, "", parsed(data))
-    envelope = whole.mapping() if whole.has("request") else {"request": whole.mapping()}
+    envelope = whole.mapping() if whole.find("request") else {"request": whole.mapping()}
     log = ServerLog.of(replace(whole, value={**envelope, "response": {}}))
     server = server_of(log)
     requested = requested_of(log.request, server)
@@ -263,9 +262,9 @@ def settings_that_take(
     """
     settings: list[str] = []
     ids, vocabulary = (*read.ids, *read.rest), read.machine.vocabulary
-    text = vocabulary.written(ids[: len(read.ids) + 1])
     for name, other in _settings(constraint, ids, vocabulary, server):
         with suppress(ExplorerError):  # The setting does not apply to this constraint.
+            text = vocabulary.written(ids[: len(read.ids) + 1])
             if state_after(other.discover(Meter(budget)), text) != NO_ARC:
                 settings.append(name)
     return tuple(settings)
@@ -302,15 +301,14 @@ def _after_reasoning(constraint: Constraint, end: str, vocabulary: Vocabulary) -
 
 
 def _shown(token: int, vocabulary: Vocabulary) -> str:
-    data = vocabulary.tokens[token]
-    if data is not None:
-        breaks = data.count(b"\n")
-        if breaks and not data.strip(b"\n"):
-            return counted(breaks, "line break")
-        return repr(data.decode(errors="backslashreplace"))
-    if token in vocabulary.eos_ids:
-        return f"{vocabulary.special.get(token, 'the end')}, the end of the text"
-    return f"the control token {vocabulary.special.get(token, '')}".rstrip()
+    data, name = vocabulary.tokens[token], vocabulary.special.get(token, "")
+    if data is None and token in vocabulary.eos_ids:
+        return f"{name or 'the end'}, the end of the text"
+    if data is None:
+        return f"the control token {name}".rstrip()
+    only_breaks = not data.strip(b"\n")
+    shown_data = repr(data.decode(errors="backslashreplace"))
+    return counted(len(data), "line break") if only_breaks else shown_data
 
 
 def read_line(line: str, vocabulary: Vocabulary | None = None) -> LineForm:
@@ -329,7 +327,7 @@ def read_line(line: str, vocabulary: Vocabulary | None = None) -> LineForm:
         (1, 2)
     """
     line = whole_text("line", line)
-    for form in FORMS:
+    for form in _FORMS:
         match = re.search(form.form, line, re.IGNORECASE | re.DOTALL)
         if match is None:
             continue
@@ -456,12 +454,9 @@ def _is_text(data: bytes) -> bool:
 
 def _different(machine: ByteMachine, state: int) -> Iterator[int]:
     """One byte of each readable class, with letters first."""
-    seen: set[int] = set()
-    for byte in sorted(machine.expected(state), key=lambda byte: (not 97 <= byte <= 122, byte)):
-        kind = int(machine.symbol_class[byte])
-        if kind not in seen:
-            seen.add(kind)
-            yield byte
+    ordered = sorted(machine.expected(state), key=lambda byte: (not 97 <= byte <= 122, byte))
+    firsts = {int(machine.symbol_class[byte]): byte for byte in reversed(ordered)}
+    return filter(set(firsts.values()).__contains__, ordered)
 
 
 def _place_of(place: SourcePlace, tool: str, markup: bool) -> str:

@@ -1,17 +1,22 @@
 """The facts about servers that are data: `tables.json`, one row per line.
 
 ``formats`` are paths (`explorer.servers.formats`), ``places`` those of a constraint in a request,
-``servers`` their settings and the signs that give one away, so that no remedy of one is shown for
-another (`docs/servers.md` has the same table with the source of each row, and a test compares
-them); parsers are listed by their markup or
-mark, ``markers`` are those around reasoning, ``end_names`` the names of ends, and ``sentences``
-what a verdict says of servers, models and logs.
+``servers`` their names and settings, and ``signs`` the paths that give one away; parsers are listed
+by their markup or mark, ``markers`` are those around reasoning, ``end_names`` the names of ends,
+and ``sentences`` what a verdict says of servers, models and logs.
+
+Of a server, ``title`` is the name as it is written; ``called`` the beginnings of the names that
+logs give it, with spaces between; ``engine`` the one that reads schemas by default, empty where it
+is not read here. The others are settings, as clauses, so that no remedy of one server is shown for
+another: ``whitespace`` forbids white space between the tokens of JSON, ``reasoning`` takes the
+reasoning out of the answer, ``thinking`` turns it off, and without ``enforced`` nothing is
+constrained (empty without such a need). `docs/servers.md` has the same table with the source of
+each row, and a test compares them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
@@ -46,33 +51,11 @@ def by_name(name: str) -> Mapping[str, str]:
     return {word: what for what, words in listed.items() for word in words.split()}
 
 
-@dataclass(frozen=True, slots=True)
-class ServerSettings:
-    """A server, and where its settings are.
-
-    Args:
-        title: Its name.
-        called: The beginnings of the names that logs give it, with spaces between.
-        engine: The engine that reads schemas by default; empty for one that is not read here.
-        whitespace: How white space between the tokens of JSON is forbidden, as a clause.
-        reasoning: How the reasoning is taken out of the answer, as a clause.
-        thinking: How the reasoning is turned off, as a clause.
-        enforced: What a server needs to constrain anything, as a clause; empty without a need.
-        signs: The paths that only its logs have, in the request, response or answer.
-    """
-
-    title: str
-    called: str
-    engine: str
-    whitespace: str
-    reasoning: str
-    thinking: str
-    enforced: str = ""
-    signs: tuple[str, ...] = ()
-
-
-SERVERS: Final = MappingProxyType(table("servers", dict[str, ServerSettings]))
+SERVERS: Final = MappingProxyType(table("servers", dict[str, dict[str, str]]))
 """The servers by name, those with plainer signs first."""
+
+# The paths that only the logs of a server have, in the request, response or answer.
+_SIGNS: Final = table("signs", dict[str, tuple[str, ...]])
 
 ASSUMED: Final = "vllm"
 """The server whose engine is taken for a log that could be of any."""
@@ -87,11 +70,13 @@ def server_of(log: ServerLog) -> str:
     named = setting_in(log.request, "server.name").value
     if isinstance(named, str):
         words = named.lower().replace(" ", "")
-        return next((x for x in SERVERS if words.startswith(tuple(SERVERS[x].called.split()))), "")
+        return next(
+            (x for x in SERVERS if words.startswith(tuple(SERVERS[x]["called"].split()))), ""
+        )
     response = log.first()
     sides = {"response": response, "answer": response.find("choices[0]") or response}
-    for name, row in SERVERS.items():
-        for side, _, path in (sign.partition(":") for sign in row.signs):
+    for name, signs in _SIGNS.items():
+        for side, _, path in (sign.partition(":") for sign in signs):
             at_top = log.request.names(path) if side == "request" else sides[side].names(path)
             if at_top or (side == "request" and setting_in(log.request, path)):
                 return name
@@ -106,9 +91,9 @@ def setting(server: str, topic: str) -> str:
     Args:
         server: A name of `SERVERS`; empty where it is not known: then it is the setting of vLLM,
             and of SGLang where that has the same.
-        topic: A field of `ServerSettings`.
+        topic: A key of its settings.
     """
     row, named = SERVERS[server or ASSUMED], [server] if server else [ASSUMED, "sglang"]
-    told: str = getattr(row, topic)
-    titles = [SERVERS[name].title for name in named if getattr(SERVERS[name], topic) == told]
-    return told if row.title in told else f"{' and '.join(titles)}: {told}"
+    told = row[topic]
+    titles = [SERVERS[name]["title"] for name in named if SERVERS[name][topic] == told]
+    return told if row["title"] in told else f"{' and '.join(titles)}: {told}"

@@ -29,12 +29,7 @@ from explorer.budget import Budget, Meter
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
 from explorer.languages.constraint import Constraint
-from explorer.languages.engines.reading import (
-    TITLES,
-    engine_name,
-    engine_vocabulary,
-    remarks_of,
-)
+from explorer.languages.engines.reading import TITLES, engine_name, engine_vocabulary, remarks_of
 from explorer.languages.schema.diagnosis.remedies import LOOP_REMEDIES
 from explorer.languages.schema.source import JsonSchema
 from explorer.servers.causes import (
@@ -46,8 +41,8 @@ from explorer.servers.causes import (
     where_it_went,
 )
 from explorer.servers.following import IdentifiedRun, RunReading, follow_run, identify
-from explorer.servers.request import TGI_BLANK, RequestedConstraint
-from explorer.servers.run import ENDED, FAILED, STOPPED, ServerRun, with_ends
+from explorer.servers.request import HAS_SCHEMA, IS_JSON, TGI_BLANK, RequestedConstraint
+from explorer.servers.run import ENDINGS, ServerRun, with_ends
 from explorer.servers.scheduler import settings_that_take
 from explorer.servers.tables import setting
 from explorer.tokens.machine import TokenMachine
@@ -178,7 +173,7 @@ def _readings(
         requested = replace(requested, engine="", notes=(*requested.notes, note))
         made = requested.constraint(vocabulary)
     read = _follow(made, known, vocabulary, budget, requested)
-    if requested.is_json and read.masked in vocabulary.special:
+    if requested.kind in IS_JSON and read.masked in vocabulary.special:
         # xgrammar reads the name of a control token as text, so that it may stand inside a string.
         other = engine_vocabulary(vocabulary, requested.engine)
         named = _follow(made, known, other, budget, requested)
@@ -237,8 +232,7 @@ def verdict_of(
             "the response."
         )
     if why_not:
-        evidence = {"run": run.place}
-        raise ExplorerError(f"{run.place}: {why_not}", remedy=remedy, evidence=evidence)
+        raise ExplorerError(f"{run.place}: {why_not}", remedy=remedy, evidence={"run": run.place})
     vocabulary, ends = with_ends(run, vocabulary)
     read, of_schema, requested = _readings(run, vocabulary, constraint, engine, budget)
     why, loops, is_masked = None, (), False
@@ -247,7 +241,8 @@ def verdict_of(
     else:
         outcome, sentence, why = _outcome(run, read, of_schema, budget)
         is_masked = outcome in ("masked", "ended early")
-        if outcome in ("masked", "cut") or (outcome == "whole" and run.finish not in ENDED):
+        has_ended = run.finish in ENDINGS["ended"]
+        if outcome in ("masked", "cut") or (outcome == "whole" and not has_ended):
             traps = run_loops(read.machine, read.ids, read.states)
             loops = tuple(_in_requests_words(loop, run, requested) for loop in traps)
     notes = [
@@ -258,7 +253,9 @@ def verdict_of(
     ]  # fmt: skip
     if outcome == "masked":
         sentence = " ".join(filter(None, (sentence, *causes_of(run, read))))
-        notes += _taken_off(run, read)
+        data, text = read.run.data(vocabulary), (run.text or "").encode()
+        if text not in (b"", data) and read.run.text is None and read_by(read.machine, text)[1]:
+            notes.append(sentence_on("taken_off", run, returned=_tail(text), written=_tail(data)))
         if read.machine.constraint is not None and read.after[:1].isspace():
             settings = settings_that_take(read.machine.constraint, read, run.server, budget)
             notes += [f"The token would be taken {each}." for each in settings]
@@ -290,12 +287,12 @@ def _outcome(
     after = f"after {counted(len(read.ids), 'token')}, {text}" if by_ids else f"after {text}"
     ends = read.machine.vocabulary.eos_ids
     stopped = _stopped(run, ends)
-    if run.finish in ENDED and ends and not stopped:
+    if run.finish in ENDINGS["ended"] and ends and not stopped:
         why = reason.why(ends[0], budget)
         why = read.why(ends[0], budget) if why.allowed else why
         said = f"the server stopped ({run.finish!r}) {after}, where the text cannot end."
         return "ended early", said, why
-    if run.finish in FAILED:
+    if run.finish in ENDINGS["failed"]:
         stopped = f"{run.finish!r}: {sentence_on('given_up', run)}"
     how = f"it stopped for {run.finish!r}" if run.finish else "the log does not say why"
     said = f"all that was written is allowed, but the text is not complete ({stopped or how})"
@@ -353,27 +350,19 @@ def _text_explained(read: RunReading, data: bytes) -> TextExplanation | None:
         return why if why.stage == "constraint" and why.byte_offset == read.byte else None
 
 
-def _taken_off(run: ServerRun, read: RunReading) -> Iterator[str]:
-    """A note where tokens are masked although the text that the server returned is allowed."""
-    data, text = read.run.data(read.machine.vocabulary), (run.text or "").encode()
-    if text not in (b"", data) and read.run.text is None and read_by(read.machine, text)[1]:
-        yield sentence_on("taken_off", run, returned=_tail(text), written=_tail(data))
-
-
 def _tail(data: bytes) -> str:
     """The end of a text, in quotes; much white space is only counted."""
     text = data.decode(errors="replace")
-    shorter = text.rstrip()
-    spaces = len(text) - len(shorter)
+    spaces = len(text) - len(text.rstrip())
     if spaces >= _TAIL:
-        return f"{_tail(shorter.encode())} and {counted(spaces, 'character')} of white space"
+        return f"{_tail(text.rstrip().encode())} and {counted(spaces, 'character')} of white space"
     return repr(text) if len(text) <= _TAIL else f"…{text[-_TAIL:]!r}"
 
 
 def _stopped(run: ServerRun, ends: tuple[int, ...]) -> str:
     """A clause on the stop string that ended the text or may have; empty without one."""
     stops = [stop for stop in run.stops if stop not in ends]
-    if run.finish not in STOPPED or (not stops and run.finish in ENDED):
+    if run.finish not in ENDINGS["stopped"] or (not stops and run.finish in ENDINGS["ended"]):
         return ""
     named = [
         f"the stop {'string' if isinstance(stop, str) else 'id'} {shown(stop)}" for stop in stops
@@ -393,10 +382,10 @@ def _of_constraint(
     if requested is not None:
         yield from requested.notes
         constraint = read.machine.constraint
-        drawn = constraint is None or not isinstance(constraint.source, JsonSchema)
-        if title and requested.kind == "json" and not drawn:
+        undrawn = constraint is not None and isinstance(constraint.source, JsonSchema)
+        if title and requested.kind == "json" and undrawn:
             yield sentence_on("not_drawn", run, title=title)
-        elif title and requested.has_schema and not run.server and engine is None:
+        elif title and requested.kind in HAS_SCHEMA and not run.server and engine is None:
             yield sentence_on("no_server", run, title=title)
     for each in filter(None, (read, of_schema)):
         yield from each.machine.report.warnings
@@ -414,7 +403,7 @@ def _differences(
     here, there = read.stop, of_schema.stop
     if _refuse_one_value(read, of_schema) and read.complete == of_schema.complete:
         return
-    title, whose = TITLES[requested.engine], "schema" if requested.is_json else "request"
+    title, whose = TITLES[requested.engine], "schema" if requested.kind in IS_JSON else "request"
     ahead = there is not None and (here is None or there < here)
     where, after = (of_schema, b"x") if ahead else (read, read.after[:1] or b"x")
     white = here is not None and not ahead and after in b" \t\r\n"
@@ -422,9 +411,8 @@ def _differences(
     if of_schema.masked in of_schema.machine.vocabulary.special and ahead:
         remarks = ["It reads the name of a control token as its text."]
     what = "lets the text end here" if here is None and there is None else "allows this"
-    engine_takes = ahead or (here is None and not of_schema.complete)
     said = f"Your {whose} {what}, and {title} does not"
-    if engine_takes:
+    if ahead or (here is None and not of_schema.complete):
         said = f"{title} {what}, your {whose} does not"
     if ahead:
         said += f", at {'token' if of_schema.byte is None else 'byte'} {there}"
@@ -438,7 +426,7 @@ def _differences(
 def _in_requests_words(loop: Trap, run: ServerRun, requested: RequestedConstraint | None) -> Trap:
     """A loop with the remedy in the words of the server that wrote it."""
     what, remedy = cast("Loop", loop.evidence["what"]), loop.remedy
-    if requested is not None and requested.is_json and what == "space":
+    if requested is not None and requested.kind in IS_JSON and what == "space":
         told = setting(run.server, "whitespace")
         said = f"Forbid it at the server. {told}" if ": --" in told else told
         remedy = f'{said}. Here, whitespace="compact" is the same.'

@@ -37,5 +37,5 @@ def test_the_page_names_every_parser_and_setting() -> None:
     for names in (TOOL_PARSERS, UNREAD_PARSERS, REASONING_PARSERS):
         assert all(f"`{name}`" in PAGE for name in names)
     for server in SERVERS.values():
-        flags = re.findall(r"--[a-z-]+", f"{server.whitespace} {server.reasoning}")
-        assert all(flag in PAGE for flag in flags), (server.title, flags)
+        flags = re.findall(r"--[a-z-]+", f"{server['whitespace']} {server['reasoning']}")
+        assert all(flag in PAGE for flag in flags), (server["title"], flags)
