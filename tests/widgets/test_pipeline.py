@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 import explorer
+from explorer.languages.stages.preprocessed import Preprocessed
 from tests.widgets.page import Page
 from widgets.compiling.worker import CompileWorker
+from widgets.figures.panels.pipeline import stage_packet
 from widgets.views.explorer import Explorer
 
 CITIES = explorer.choice(["Berlin", "London", "Paris"])
@@ -124,3 +126,9 @@ def test_the_other_stages_of_the_tokens_have_pairs_too(constraint: Any, refused:
     pairs = {pair["token"]: pair for pair in stage["neighbours"]["pairs"]}
     assert pairs[refused]["refused"] and stage["drawn"]
     made.close()
+
+
+def test_a_stage_that_is_a_function_has_a_sentence_in_place_of_a_drawing() -> None:
+    spaced = CITIES.through(Preprocessed(('{"type": "BertPreTokenizer"}',)))
+    packet = stage_packet(spaced.source, 0)
+    assert packet["figure"] is None and "it drops white space" in str(packet["drawn"])

@@ -290,7 +290,7 @@ def _replace(step: Step, before: TextsBefore) -> Relation | None:
     if text is None or len(text) != 1:
         if text is not None and any(ord(char) not in before.alphabet for char in text):
             return None
-        raise _refused(step, "it replaces more than single characters")
+        raise _refused(step, "it replaces runs or longer texts")
     if ord(text) not in before.alphabet:
         return None
     return character_map([(text, str(step["content"]))], without(before.alphabet, character(text)))

@@ -22,7 +22,7 @@ from explorer.automata.machine import Dfa
 from explorer.automata.tree.nodes import Source
 from explorer.budget import Budget, Meter
 from explorer.decoding.trace.trace import Trace
-from explorer.errors import BudgetExceeded
+from explorer.errors import BudgetExceeded, UnsupportedTokenizer
 from explorer.languages.sources.registry import name_of
 from explorer.languages.stages.stage import DrawnTransducer, PipelineStage, TextStage, stages_alone
 from explorer.languages.stages.staged import stages_of, unstaged
@@ -109,6 +109,8 @@ def stage_packet(source: Source, number: int) -> dict[str, object]:
         machine = stage.picture(Meter(LIMITS))
     except BudgetExceeded as error:
         return {**packet, "drawn": f"It is too large to be drawn: {error.message}"}
+    except UnsupportedTokenizer as error:
+        return {**packet, "drawn": f"It is the tokenizer's own function: {error.message}"}
     if machine is None:
         return {**packet, "drawn": "It is a relation between tokens, not a machine over bytes."}
     figure = stage_figure(machine, in_bytes=stage.in_bytes)
