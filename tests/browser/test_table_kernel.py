@@ -134,6 +134,20 @@ def test_at_the_end_of_an_unfinished_record_the_next_step_is_the_readers(opened:
     at(root, 4, "your step")
 
 
+def test_a_trap_of_the_record_is_not_shown_beside_it(opened: Opened) -> None:
+    root = opened("unwanted", 1100, 720)
+    marks = root.locator(".lmx-trapmark")
+    marks.first.wait_for()
+    taken = root.locator(".lmx-rows .lmx-row[data-token]:not(.masked):not(.taken)").first
+    taken.hover()
+    taken.get_by_role("button", name="take").click()
+    at(root, 1)
+    assert marks.count() == 0
+    press(root, "to the start (Home)")
+    at(root, 0)
+    marks.first.wait_for()
+
+
 def test_beside_a_record_with_a_model_its_figures_stay_those_of_the_record(opened: Opened) -> None:
     root = opened("date", 1100, 720)
     press(root, STEP)

@@ -78,7 +78,7 @@ function replay(data, kernel) {
     reasons: ({ k }) => !beside(k) && data.summaries[k] && { reasons: data.summaries[k] },
     stage_machine: ({ stage }) => data.stages[stage] && { stage: { ...data.stages[stage], neighbours: ((data.pairs || [])[here()] || {})[stage] } },
     allowed: ({ k }) => (beside(k) ? kernel.listed(ids(k)) : data.allowed[k]),
-    traps: () => ({ traps: data.traps }),
+    traps: () => ({ traps: data.traps.filter(({ position }) => !own || position === null || position < own.from) }),
     why: ({ k, token }) => {
       const explanation = stored("reasons", k, token) || (kernel && kernel.why(ids(k), token));
       return explanation && { explanation };
