@@ -123,3 +123,13 @@ def test_a_parser_whose_name_is_a_list_is_ignored() -> None:
     tools = [{"type": "function", "function": {"name": "f", "parameters": {}}}]
     request = {"tools": tools, "tool_choice": "required", "tool_call_parser": ["hermes"]}
     tried(json.dumps(chat("f", request)).encode())
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"properties": {}, "required": True}, {"properties": 7}, {"required": {"a": 1}}]
+)
+def test_a_schema_of_arguments_that_is_no_schema_is_an_error_of_ours(parameters: object) -> None:
+    tools = [{"type": "function", "function": {"name": "f", "parameters": parameters}}]
+    for parser in ("glm45", "qwen3_coder", "hermes"):
+        request = {"tools": tools, "tool_choice": "required", "tool_call_parser": parser}
+        tried(json.dumps(chat("f", request)).encode())

@@ -281,6 +281,10 @@ class _MarkupReader:
                 raise _refused(f"/{keyword}", "the keyword is not followed around parameters")
         properties = cast("dict[str, object]", schema.get("properties", {}))
         required = cast("list[str]", schema.get("required", []))
+        if not isinstance(schema.get("properties", {}), dict):
+            raise _refused("/properties", "it is not an object")
+        if not isinstance(schema.get("required", []), list):
+            raise _refused("/required", "it is not a list of names")
         for name, inner in properties.items():
             at = f"/properties/{name}"
             resolved = self.resolved(inner, at)

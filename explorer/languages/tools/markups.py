@@ -106,7 +106,7 @@ def model_tag(
             calls = bool(tools) and choice != "none"
             behind = asked("required" if calls else choice, "disabled")
             tag = _answering(tag, asked(choice, "disabled"), behind if calls else None, answer)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, AssertionError) as error:
         raise ConstraintError(
             f"xgrammar does not make a structural tag of these tools: {error}",
             remedy="Write tools as OpenAI's Chat Completions has them.",
