@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from explorer.analysis.characters.display import show_share, show_text
 from explorer.analysis.traps.loops import run_loops
 from explorer.analysis.traps.trap import Trap
+from explorer.arguments import counted
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, whole_table
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
@@ -169,8 +170,8 @@ def prompt_traps(
         Trap(
             "prompt_boundary",
             f"The prompt ends in white space, but this tokenizer writes a space together "
-            f"with the word after it ({shown}, {len(lost):,} such tokens). The model has hardly "
-            f"ever seen a word begin after a lone space.",
+            f"with the word after it ({shown}, {counted(len(lost), 'such token')}). The model has "
+            f"hardly ever seen a word begin after a lone space.",
             "End the prompt before the space, and let the constraint begin with it.",
             position=0,
             evidence={"tail": tail, "tokens": tuple(lost[:8]), "count": len(lost)},
