@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
-from explorer.arguments import listed, wrong
+from explorer.arguments import listed, plain, wrong
 from explorer.automata.machine import Bool
 from explorer.budget import Budget
 from explorer.languages.constraint import Constraint, GivenConstraint
@@ -82,7 +82,7 @@ def checked_engines(engines: Iterable[str] | None) -> tuple[str, ...]:
     """
     if engines is None:
         return tuple(ENGINES)
-    given = listed("engines", engines, "a list of names of engines")
+    given = [plain(name) for name in listed("engines", engines, "a list of names of engines")]
     for name in given:
         if not isinstance(name, str) or name not in ENGINES:
             raise wrong("engines", name, "an engine", remedy=f"Name some of {', '.join(ENGINES)}.")
