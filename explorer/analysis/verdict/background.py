@@ -157,7 +157,7 @@ ASKED: Final = Budget(states=100_000, bytes=500_000_000, seconds=1.0)
 DISCOVERED: Final = Budget(states=2_000, seconds=1.0)
 """Default limits of a search for a text to a state, over a machine that discovers its states."""
 
-WALKED: Final = Budget(states=1_000, arcs=800_000, seconds=1.0)
+WALKED: Final = Budget(states=1_000, arcs=600_000, seconds=1.0)
 """Default limits of a search for a goal that walks the trie: the states that it walks from, and the
 tokens that it meets there. From most states these are few, and a walk takes 0.03 ms; inside a
 string they are nearly all of 131,072, and it takes up to 4 ms. So an answer takes about 50 ms at
