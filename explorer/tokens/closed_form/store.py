@@ -223,8 +223,8 @@ def load(path: str | Path, vocabulary: Vocabulary) -> Stored:
     for fault in _faults(arrays, machine, vocabulary):
         raise _misfit(path, fault)
     lost = partial(find_lost, machine, vocabulary, arrays["char_state"])
-    warnings = figures.pop("warnings")
-    report = Report(**figures, find_lost=lost, find_warnings=lambda: warnings)
+    warned = partial(tuple[str, ...], figures.pop("warnings"))
+    report = Report(**figures, find_lost=lost, find_warnings=warned)
     return Stored(constraint, report, arrays)
 
 

@@ -54,7 +54,7 @@ def stepping_packet(machine: TokenMachine, trace: Trace) -> Packet | None:
         >>> session = Session(ToyModel(), toy_constraint())
         >>> packet = stepping_packet(session.machine, session.trace)
         >>> packet["names"], packet["expects"][3], packet["arcs"][3]
-        (['q0', 'q1', 'q2', 'q3', 'q4'], 'd or f', [[4, 'd'], [1, 'f']])
+        (['q0', 'q1', 'q3', 'q4'], 'd or f', [[4, 'd'], [1, 'f']])
     """
     table, byte_machine = table_of(machine), whole_table(machine.byte_machine)
     if table is None or byte_machine is None or byte_machine.over_tokens:
