@@ -59,7 +59,7 @@ def test_no_cell_runs_into_the_next_or_takes_two_lines(chromium: Browser, tmp_pa
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_timeout(150)
         cells: list[dict[str, Any]] = page.evaluate(CELLS)
-        assert len(cells) >= 6 * len(LONG)
+        assert len(cells) >= 5 * len(LONG)  # A masked row has no number of its own.
         heads = page.locator(".lmx-row.head .num").all()
         assert not any(one.evaluate("(el) => el.scrollWidth > el.clientWidth") for one in heads)
         wrong = [c for c in cells if not (c["fits"] and c["inside"] and c["apart"])]
