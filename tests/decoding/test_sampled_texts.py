@@ -148,7 +148,8 @@ KINDS: dict[str, list[Kind]] = {
     "schema": [
         Kind(json_schema(GAME), valid(VALID)),
         Kind(json_schema(GAME, whitespace="flexible"), valid(VALID), 90),
-        Kind(json_schema(ANY_ORDER, property_order="any"), valid(VALID_ANY_ORDER)),
+        # Only a table of finite depth says in advance how many tokens a text still needs.
+        Kind(json_schema(ANY_ORDER, property_order="any", free_depth=3), valid(VALID_ANY_ORDER)),
     ],
     "type": [Kind(from_type(Character), is_character)],
     "calls": [Kind(from_type(Point, style="python"), is_point_call)],
