@@ -405,6 +405,7 @@ def _differences(
         return
     title, whose = TITLES[requested.engine], "schema" if requested.kind in IS_JSON else "request"
     ahead = there is not None and (here is None or there < here)
+    unit = "token" if of_schema.byte is None else "byte"
     where, after = (of_schema, b"x") if ahead else (read, read.after[:1] or b"x")
     white = here is not None and not ahead and after in b" \t\r\n"
     remarks = remarks_of(read.machine.constraint, where.before, after, white=white)
@@ -415,7 +416,9 @@ def _differences(
     if ahead or (here is None and not of_schema.complete):
         said = f"{title} {what}, your {whose} does not"
     if ahead:
-        said += f", at {'token' if of_schema.byte is None else 'byte'} {there}"
+        said += f", at {unit} {there}"
+    if here is not None and there is not None and there > here:
+        remarks = [*remarks, f"The {whose} refuses what follows, at {unit} {there}."]
     lines = [" ".join((f"{said}.", *remarks))]
     if ahead:
         _, sentence, why = _outcome(run, of_schema, None, budget)

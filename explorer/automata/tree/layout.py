@@ -17,6 +17,7 @@ that a run of the program can be shown on the source.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -57,7 +58,7 @@ from explorer.automata.tree.nodes import (
     Written,
 )
 from explorer.budget import Meter
-from explorer.errors import REPORT_IT, ExplorerError
+from explorer.errors import REPORT_IT, BudgetExceeded, ExplorerError
 
 STAGE: Final = "Writing out the pattern as an automaton"
 
@@ -122,7 +123,12 @@ def lay_out(
         meter, symbols, machine, with_origin, relax_assertions, late,
         [] if late else None, call,
     )  # fmt: skip
-    layout.rule("", root)
+    try:
+        layout.rule("", root)
+    except RecursionError as error:
+        most = sys.getrecursionlimit()
+        stage = "Laying out nested parts"
+        raise BudgetExceeded("states", limit=most, reached=most + 1, stage=stage) from error
     return layout.program()
 
 

@@ -16,7 +16,7 @@ import explorer
 from explorer.automata.construction import operations
 from explorer.automata.stacks.single import SingleStack
 from explorer.budget import Budget, Meter
-from explorer.errors import NotRegular
+from explorer.errors import BudgetExceeded, NotRegular
 from explorer.languages.schema.source import JsonSchema
 from tests.evidence import examples
 
@@ -229,3 +229,21 @@ def test_a_recursive_model_of_pydantic_is_read_back() -> None:
         text = f'{{"value":{value},"below":[{text}]}}'
     assert found.parse(text).below[0].value == 58
     assert not found.accepts(text.replace("57", '"57"'))
+
+
+def test_a_schema_that_is_laid_out_too_deep_is_refused_in_words() -> None:
+    inner = {
+        "not": {"enum": [-7.5, 0.5, {}, "a b"]},
+        "$ref": "#",
+        "maxLength": 3,
+        "pattern": "[0-9]",
+    }
+    schema = {
+        "type": "object",
+        "patternProperties": {"^$": {"not": inner}, "^[^-]{2}$": {"type": "boolean"}},
+        "additionalProperties": {"type": "integer"},
+        "unevaluatedProperties": {"type": "object"},
+    }
+    deep = explorer.json_schema(schema, max_depth=4, property_order="any", recursion="unroll")
+    with pytest.raises(BudgetExceeded, match="Laying out nested parts"):
+        deep.accepts("{}")

@@ -178,6 +178,9 @@ def changes(
     parts = [_of_keyword(schema, pointer, asked, clause) for pointer in lifted.pointers]
     unlisted = not _is_listed(schema, _new_name(asked).name)
     parts += [_of_option(options, name, clause, unlisted) for name, _ in lifted.options]
+    if unlisted and lifted.pointers:  # The keyword has said that the schema has no such property.
+        parts = [part if part.cause != "order of properties" else part._replace(sentence="")
+                 for part in parts]  # fmt: skip
     remedies = [_remedy(name, unlisted).format(value) for name, value in lifted.options]
     if lifted.pointers:
         named = " and ".join(
@@ -190,7 +193,7 @@ def changes(
     yield Changed(
         Change(
             parts[0].cause,
-            " ".join(dict.fromkeys(part.sentence for part in parts)),
+            " ".join(dict.fromkeys(filter(None, (part.sentence for part in parts)))),
             " ".join(remedies),
             " and ".join(dict.fromkeys(part.label for part in parts)),
             all(part.missing for part in parts),
