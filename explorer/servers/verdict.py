@@ -303,9 +303,8 @@ def _refuse_one_value(read: RunReading, of_schema: RunReading | None) -> bool:
     """Whether an engine and the schema refuse one value of a run, such as 3.5 at . and after 5."""
     if of_schema is None or of_schema.stop is None or read.stop is None:
         return of_schema is not None and of_schema.stop == read.stop
-    if not of_schema.before.startswith(read.before):
-        return False
-    if any(byte in _BETWEEN_VALUES for byte in of_schema.before[len(read.before) :]):
+    between = of_schema.before.removeprefix(read.before)  # All of it, where another text was read.
+    if any(byte in _BETWEEN_VALUES for byte in between):
         return False
     text, at = of_schema.run.data(of_schema.machine.vocabulary), len(read.before)
     number = next(
