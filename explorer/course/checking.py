@@ -58,14 +58,14 @@ def reveal(prediction: object, outcome: object) -> str:
 
     Example:
         >>> print(reveal(None, 4))
-        It is 4. (You made no prediction.)
+        The answer is 4. (You made no prediction.)
         >>> print(reveal(3, 4))
         You predicted 3; it is 4.
         >>> print(reveal(4, 4))
         You predicted 4, and so it is.
     """
     if prediction is None:
-        return f"It is {outcome}. (You made no prediction.)"
+        return f"The answer is {outcome}. (You made no prediction.)"
     guess, real = plain_value(prediction), plain_value(outcome)
     written = isinstance(guess, str) and guess.strip() == str(real)  # "48" for 48.
     if written or same_value(guess, real):

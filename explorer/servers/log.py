@@ -216,7 +216,7 @@ class ServerLog:
 def parsed(text: str | bytes) -> object:
     """The value of a JSON text; ``None`` where it is not JSON.
 
-    NaN and infinities are no JSON, but Python's `json.dumps` writes them as log-probabilities.
+    It may hold NaN and infinities: Python's `json.dumps` writes log-probabilities so.
     """
     try:
         return parse_json(text if isinstance(text, bytes) else text.encode(), constant=float)

@@ -191,7 +191,7 @@ def test_on_a_telephone_the_machines_follow_the_list_without_a_gap(opened: Opene
     first = root.locator(".lmx-part-machines").bounding_box()
     assert last and first
     assert 0 < first["y"] - last["y"] - last["height"] < 30
-    # What the bar holds is two lines, whatever it is called.
+    # The bar takes two lines.
     top = root.locator(".lmx-top").bounding_box()
     assert top and top["height"] < 80
 

@@ -36,7 +36,7 @@ ASK = """async (data) => {
 
 
 def told(chromium: Browser, made: Explorer, lines: list[list[int]], tokens: list[int]) -> Any:
-    """What the kernel in the page says at the end of each line."""
+    """The answers of the kernel in the page at the end of each line."""
     run = json.loads(json.dumps(recorded(taken(made.shown), Progress())))
     page = chromium.new_page()
     scripts = [bundle.script("explorer"), bundle.source("table_kernel.js")]

@@ -183,7 +183,7 @@ def test_quickstart(show: Show) -> None:
     assert "Position 0 after 0 bytes" in widget(shown, "toy")
     assert "of 4,000 tokens allowed" in widget(shown, "tiny")
     # The state that is asked for is on no picture before the guess.
-    assert "It is 1." in shown.printed("step")
+    assert "The answer is 1." in shown.printed("step")
     assert "'foo' (id 2) is masked after 'f'." in shown.printed("step")
     assert "the constraint expects o; this token writes f" in shown.printed("step")
     assert 0.45 < shown.value("masked.trace.steps[0].before.distribution.z") < 0.55
@@ -207,10 +207,10 @@ def test_lecture(show: Show, tmp_path: Path) -> None:
     shown = show("00_lecture")
     alone, masked = map(ast.literal_eval, shown.printed("goal").splitlines())
     assert alone.startswith("Here") and masked == RECORD
-    assert "It is 0." in shown.printed("mismatch")
-    assert "It is 3." in shown.printed("ways")
+    assert "The answer is 0." in shown.printed("mismatch")
+    assert "The answer is 3." in shown.printed("ways")
     assert "'for' (id 3) is masked after 'foo'." in shown.printed("ways")
-    assert "It is Not at all." in shown.printed("trap")
+    assert "The answer is Not at all." in shown.printed("trap")
     pictures(shown, "fsa", "fst", "fst-read", "composed", "probability")
     # What may follow foo, by the expression, over all texts of up to three tokens.
     tokens = ["f", "oo", "foo", "for", "food"]
@@ -243,13 +243,13 @@ def test_bring_your_own_model(show: Show) -> None:
     # The folder, as its own files say.
     config = json.loads((TINY / "config.json").read_text())
     size = len(json.loads((TINY / "tokenizer.json").read_text())["model"]["vocab"])
-    assert f"It is {config['vocab_size'] - shown.value('len(lm.vocabulary)')}." in (
+    assert f"The answer is {config['vocab_size'] - shown.value('len(lm.vocabulary)')}." in (
         shown.printed("width")
     )
     assert 0 <= shown.value("len(lm.vocabulary)") - size <= 5  # The special tokens.
     assert shown.printed("tokenizer").startswith("True ()")
     # A batch writes what each text alone has, and transformers' own loop the same.
-    assert "It is yes." in shown.printed("batch")
+    assert "The answer is yes." in shown.printed("batch")
     texts = shown.value("together")
     assert texts[:2] == [" Paris", " Rome"] and re.fullmatch("[0-9]{4}-[0-9]{2}", texts[2])
     assert shown.printed("generate").strip() == "[' Paris', ' Rome']"
@@ -259,14 +259,14 @@ def test_bring_your_own_model(show: Show) -> None:
     assert sum(points.values()) + 6 == 14
     assert shown.value("chances_after") == pytest.approx([5 / 14, 3 / 14])
     assert shown.value("mass") == pytest.approx(8 / 14)
-    assert "It is 0.625." in shown.printed("own-step")
+    assert "The answer is 0.625." in shown.printed("own-step")
     assert "1 of 8 tokens allowed" in widget(shown)
     # The log: the first answer fails where the pattern does, the second is whole.
     first, second = shown.value("[e['response']['choices'][0]['text'] for e in entries]")
     pattern = " (New York|Boston)"
     assert first.startswith(" New Delhi") and not re.fullmatch(pattern, first)
     assert re.fullmatch(pattern, second)
-    assert "It is Delhi." in shown.printed("verdicts")
+    assert "The answer is Delhi." in shown.printed("verdicts")
     assert shown.value("[v.outcome for v in verdicts]") == ["masked", "whole"]
     assert shown.plain("verdict-picture").count("(the first that is masked)") == 1
     said = shown.printed("beside")
@@ -281,7 +281,7 @@ def test_bring_your_own_model(show: Show) -> None:
     assert "would have been masked" in shown.printed("cli")
     assert "Position 1 after 4 bytes" in widget(shown, "replay")
     # The page: nothing is loaded from elsewhere; other addresses are names, such as that of SVG.
-    assert "It is 0." in shown.printed("page")
+    assert "The answer is 0." in shown.printed("page")
     page = shown.value("page")
     assert re.findall(r"""(?:src|href)\s*=\s*["']https?:""", page) == []
     assert set(re.findall(r"https?://[\w.-]+", page)) <= {"http://www.w3.org"}
@@ -356,7 +356,7 @@ def test_the_exercises_on_phases() -> None:
 def test_invasiveness(show: Show) -> None:
     shown = show("10_invasiveness")
     pictures(shown, "bridge", "texts", "scanner", "int")
-    assert f"It is {shown.value('bridges')}." in shown.printed("bridge")
+    assert f"The answer is {shown.value('bridges')}." in shown.printed("bridge")
     assert shown.value("len(new)") == shown.value("bridges") > 5
     # The limits that are too small are invasive; no limit is not.
     said = shown.value("{row['name']: row['said'] for row in written.rows}")
@@ -367,7 +367,7 @@ def test_invasiveness(show: Show) -> None:
     # Lemma 3.1: the sums are sequences of terminals, and some sequences are no sums.
     verdicts = [line.split()[-2:] for line in shown.plain("lemma").splitlines()[2:]]
     assert verdicts == [["yes", "yes"], ["yes", "no"], ["no", "no"]]
-    assert "It is 2." in shown.printed("tree")
+    assert "The answer is 2." in shown.printed("tree")
     assert shown.plain("tree").startswith("Inside int, k = 1: 7 tokens, 7 allowed")
     # The exercises, by the engine: the token with its borders, and the mask.
     asked = (
@@ -388,11 +388,13 @@ def test_invasiveness(show: Show) -> None:
 
 def test_terminals(show: Show) -> None:
     shown = show("11_terminals")
-    assert "It is 3608." in shown.printed("wild") and "17 token classes" in shown.printed("wild")
+    assert "The answer is 3608." in shown.printed("wild") and "17 token classes" in shown.printed(
+        "wild"
+    )
     assert len(shown.value("list(nine)")) == len(shown.plain("table").splitlines()[2:]) == 9
     assert shown.printed("summary").split() == ["True", "False"]
     # The record as YAML: what a reader of YAML would take for something else is not accepted.
-    assert "It is no." in shown.printed("yaml")
+    assert "The answer is no." in shown.printed("yaml")
     verdicts = [line.split()[-2:] for line in shown.plain("yaml").splitlines()[2:]]
     assert verdicts == [["yes", "yes"], ["no", "yes"], ["no", "no"], ["no", "no"]]
     sizes = shown.value("sizes")
@@ -407,13 +409,13 @@ def test_terminals(show: Show) -> None:
 def test_from_lemma_to_test(show: Show) -> None:
     shown = show("12_from_lemma_to_test")
     pictures(shown, "machine")
-    assert "It is 0." in shown.printed("right")
+    assert "The answer is 0." in shown.printed("right")
     assert (
         "only cycles: True; each cycle writes its token: True; counterexample: None"
         in shown.printed("right")
     )
     # The mutant is found.
-    assert shown.value("met") is not None and "It is Lemma 1." in shown.printed("mutant")
+    assert shown.value("met") is not None and "The answer is Lemma 1." in shown.printed("mutant")
     assert shown.printed("shared").startswith("25 of 25 pairs")
     counts = [sum(n**k for k in range(5)) for n in (5, 4)]
     assert shown.printed("theorems").split("\n")[:2] == [f"({n}, {n})" for n in counts]
@@ -434,20 +436,20 @@ def test_neighbours(show: Show) -> None:
     shown = show("13_neighbours")
     pictures(shown, "record", "figure-8")
     # The record, put to the ways: by the engine, and the one other engine that is quoted.
-    assert "It is terminals, k = 0." in shown.printed("table")
+    assert "The answer is terminals, k = 0." in shown.printed("table")
     assert shown.value("[len(names), len(masks)]") == [18, 19]
-    assert "It is 0." in shown.printed("trim-record")
+    assert "The answer is 0." in shown.printed("trim-record")
     assert shown.value(
         "{d[0] for d in tiny.vocabulary.tokens if d and len(d) == 1} >= {*range(256)}"
     )
-    assert "It is canonical Unicode." in shown.printed("pitfalls")
+    assert "The answer is canonical Unicode." in shown.printed("pitfalls")
     # The exercises: the product of two shares, and the mask.
     assert check("neighbours-reject", round(100 * 0.5 * 0.8)).right
     few = explorer.Vocabulary.from_bytes([b"a", b"b", b"c"], eos_ids=[3])
     trimmed = explorer.compile(explorer.regex("ab*d|b(a|d)|c"), few)
     may = {"abc"[token] for token in trimmed.allowed(trimmed.start).nonzero()[0]}
     assert check("neighbours-trim", may).right
-    assert "It is 2." in shown.printed("trim") and "1 is left" in shown.printed("trim")
+    assert "The answer is 2." in shown.printed("trim") and "1 is left" in shown.printed("trim")
     # The figures are the measured ones.
     cases = tables.read()["compile"]["131k"]
     for name, factor in shown.value("NOW").items():
@@ -470,13 +472,13 @@ def test_neighbours(show: Show) -> None:
 
 def test_papers_to_the_letter(show: Show) -> None:
     shown = show("15_papers_to_the_letter")
-    assert "It is infinity." in shown.printed("product")
+    assert "The answer is infinity." in shown.printed("product")
     assert shown.value("[str(x) for x in repaired]") == ["2.0", "-inf", "-inf"]
     # Literally nothing is allowed; what is meant is the mask.
-    assert "It is 0." in shown.printed("subset")
+    assert "The answer is 0." in shown.printed("subset")
     rows = shown.value("rows")
     assert rows["t v Γ* meets L"] == rows["the mask"] == [True, False, True, False, True]
-    assert "It is 0." in shown.printed("end") and "1 is allowed" in shown.printed("end")
+    assert "The answer is 0." in shown.printed("end") and "1 is allowed" in shown.printed("end")
     # Each engine's mask differs from the right one, as the exercise says.
     masks = [line.split("  ") for line in shown.plain("zoo").splitlines()[2:]]
     assert [[cell.strip() for cell in row if cell.strip()][4:] for row in masks] == [
@@ -520,9 +522,9 @@ def test_project(show: Show) -> None:
     shown = show("30_project")
     pictures(shown, "hurt")
     assert shown.value("task.accepts(written)")
-    assert "It is 0." in shown.printed("hurt")
+    assert "The answer is 0." in shown.printed("hurt")
     assert shown.value("[groups[0].offered, groups[0].count]") == ["a line break or tab", 1]
-    assert "It is another way to write a right answer." in shown.printed("groups")
+    assert "The answer is another way to write a right answer." in shown.printed("groups")
     assert "traps" in shown.printed("traps")
     rows = [line.split() for line in shown.printed("number").splitlines()]
     assert rows == [

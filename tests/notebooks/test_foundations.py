@@ -21,7 +21,7 @@ def answer(name: str) -> object:
 def test_tokens_are_bytes(show: Show) -> None:
     shown = show("01_tokens_are_bytes")
     pictures(shown, "spaces", "half", "twins", "front", "ways")
-    assert "It is the token of weather." in shown.printed("spaces")
+    assert "The answer is the token of weather." in shown.printed("spaces")
     first = "tiny.vocabulary.tokens[written(tiny, text)[with_space[0]]].decode()"
     assert shown.value(first) == " weather"
     # The clue of the first question.
@@ -40,16 +40,16 @@ def test_tokens_are_bytes(show: Show) -> None:
     )
     assert shown.printed("join").splitlines() == [str("The weather in München".encode()), "True"]
     # One character of four bytes: three tokens, or four; none of them is a character.
-    assert "It is 3." in shown.printed("half")
+    assert "The answer is 3." in shown.printed("half")
     assert shown.plain("half").splitlines()[1:] == [
         "tiny: <F0><9F> [F0 9F] (not a whole character) | <98> [98] (not a whole character) | "
         "<80> [80] (not a whole character)",
         "tiny-sp: <F0> [F0] (not a whole character) | <9F> [9F] (not a whole character) | "
         "<98> [98] (not a whole character) | <80> [80] (not a whole character)",
     ]
-    assert "It is no." in shown.printed("decode")
+    assert "The answer is no." in shown.printed("decode")
     assert shown.printed("decode").splitlines()[-1].endswith("😀")
-    assert "It is 1." in shown.printed("twins")
+    assert "The answer is 1." in shown.printed("twins")
     assert shown.value("len(other.vocabulary.ids_of(b'a'))") == 2
     assert "tiny-sp: ␣the" in shown.plain("front") and "dummy prefix" in shown.printed("front")
     # The numbers of the third exercise, counted from the vocabulary alone.
@@ -95,9 +95,9 @@ def test_from_regex_to_automaton(show: Show) -> None:
     assert [explorer.regex(r"([0-9]+)?\.[0-9]+").accepts(t) for t in ("23.5", "23.7.5")] == [
         True, False,
     ]  # fmt: skip
-    assert "It is no." in shown.printed("figure-1-odd")
-    assert "It is 4." in shown.printed("figure-2-after")
-    assert "It is 3." in shown.printed("blocks")
+    assert "The answer is no." in shown.printed("figure-1-odd")
+    assert "The answer is 4." in shown.printed("figure-2-after")
+    assert "The answer is 3." in shown.printed("blocks")
     # What the lesson says of the six states: the texts that lead to each, and what may follow.
     step = "lambda s, c: fsm.map[s][fsm.alphabet[c]]"
     places = f"[__import__('functools').reduce({step}, t, 0) for t in {{}}]"
@@ -131,15 +131,15 @@ def test_detokenization_is_transduction(show: Show) -> None:
     answers = ("figure-3-odd", "second-token", "state", "transduced")
     pictures(shown, *figures, "characters", "own", *answers)
     assert shown.value("[toy.tokens[4].decode(), len(characters.arcs)]") == ["food", 4]
-    assert "It is 0." in shown.printed("mismatch")
-    assert "It is xoxox." in shown.printed("figure-3-odd")
-    assert "It is 9." in shown.printed("trace")
+    assert "The answer is 0." in shown.printed("mismatch")
+    assert "The answer is xoxox." in shown.printed("figure-3-odd")
+    assert "The answer is 9." in shown.printed("trace")
     # Each line of Algorithm 1: one for the root, then one and one for each byte of each token.
     lines = shown.plain("trace").splitlines()[2:]
     assert len(lines) == 1 + 5 + sum(map(len, ["f", "oo", "foo", "for", "food"]))
     assert lines[-1].split() == ["6", "food", "8", "-food:d->", "0", "9", "13"]
     # The state that T_V is in after f and half of oo, as the frames of the answer say.
-    assert "It is o." in shown.printed("state")
+    assert "The answer is o." in shown.printed("state")
     assert "leads to o; read f, written fo" in shown.plain("state")
     # The sizes, by the engine.
     counted = "[f'{explorer.detokenizing_fst({}, form).num_states():,}' for form in {}]"
@@ -168,7 +168,7 @@ def test_detokenization_is_transduction(show: Show) -> None:
 def test_composition(show: Show) -> None:
     shown = show("04_composition")
     pictures(shown, "pattern", "vocabulary", "pairs", "figure-5", "ways", "cost")
-    assert "It is 8." in shown.printed("pairs")
+    assert "The answer is 8." in shown.printed("pairs")
     rows = shown.plain("pairs").splitlines()[2:]
     assert len(rows) == 10 and sum(row.endswith("new") for row in rows) == 7
     # Every pair is a state of pynini's machine, and all its arcs are there.
@@ -181,9 +181,9 @@ def test_composition(show: Show) -> None:
     for text, said in (("foofood", 2), ("foofoofood", answer("composition-ways"))):
         every = [w for k in range(8) for w in product(tokens, repeat=k) if "".join(w) == text]
         assert len(every) == said == shown.value(f"len(ways({text!r}))")
-    assert "It is 2." in shown.printed("ways")
+    assert "The answer is 2." in shown.printed("ways")
     # The three masks, beside a regular expression that a text may still become a number.
-    assert "It is yes." in shown.printed("same")
+    assert "The answer is yes." in shown.printed("same")
     masks = shown.value("{t.decode(): [sorted(m) for m in three] for t, three in masks.items()}")
     for text, three in masks.items():
         fits = [

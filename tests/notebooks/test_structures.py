@@ -36,21 +36,21 @@ def test_json_and_types(show: Show) -> None:
     prefixes = {t[:k] for t in two for k in range(len(t) + 1)}
     follows = {frozenset(t[len(p) :] for t in two if t.startswith(p)) for p in prefixes}
     assert shown.value("ok.dfa.num_states") == len(follows) == 15
-    assert "It is yes." in shown.printed("by-hand") and len(shown.value("pairs")) == 15
+    assert "The answer is yes." in shown.printed("by-hand") and len(shown.value("pairs")) == 15
     # Keywords, by brute force with the validator.
     schema = {"type": "string", "pattern": "^[ab]*$", "maxLength": 2, "not": {"const": "a"}}
     valid = jsonschema.Draft202012Validator(schema)
     words = ["".join(w) for k in range(4) for w in product("abc", repeat=k)]
     fits = [w for w in words if valid.is_valid(w)]
     assert shown.value("keywords.examples(20)") == [json.dumps(w) for w in fits]
-    assert f"It is {len(fits)}." in shown.printed("algebra")
+    assert f"The answer is {len(fits)}." in shown.printed("algebra")
     sets = """explorer.regex('"[ab]*"') & explorer.regex('".{0,2}"') - explorer.literal('"a"')"""
     for pair in (f"({sets}) - keywords", f"keywords - ({sets})"):
         assert shown.value(f"({pair}).is_empty()")
     assert [whole for whole in range(20) if shown.value(f"whole.accepts('{whole}')")] == [
         8, 9, 10, 11, 12,
     ]  # fmt: skip
-    assert "It is pydantic." in shown.printed("three-written")
+    assert "The answer is pydantic." in shown.printed("three-written")
     assert "Expected by /properties/year/maximum." in shown.printed("keyword")
     assert "2 of 4,000 tokens allowed" in widget(shown)
     # The exercises, by the validator.
@@ -87,11 +87,11 @@ def test_grammars(show: Show) -> None:
         begins = {text[:k] for text in every for k in range(len(text) + 1)}
         follows = {frozenset(t[len(p) :] for t in every if t.startswith(p)) for p in begins}
         assert size == len(follows) == 2 * int(n) + 1
-    assert "It is 11." in shown.printed("count")
+    assert "The answer is 11." in shown.printed("count")
     # Figure 7, and the stack, counted with fingers.
-    assert "It is 2." in shown.printed("figure-7")
+    assert "The answer is 2." in shown.printed("figure-7")
     assert shown.value("heights") == [0, 0, 3, 2, 0]
-    assert "It is 3." in shown.printed("stack")
+    assert "The answer is 3." in shown.printed("stack")
     assert [int(h) for h in re.findall(r"(\d) on the stack", shown.plain("stack"))] == [3, 2]
     # The masks, by brute force over the texts of the language.
     language = {"a" * k + "b" * k for k in range(1, 12)}
@@ -102,7 +102,7 @@ def test_grammars(show: Show) -> None:
             *(["end"] if text in language else []),
         ]
     # Regular after all.
-    assert "It is 2." in shown.printed("regular")
+    assert "The answer is 2." in shown.printed("regular")
     assert "the same as a*b: True" in shown.printed("regular")
     assert [*shown.value("verdicts").values()] == ["table", "table", "stack", "refused"]
     assert "A rule that begins with itself" in shown.printed("refused")
@@ -150,30 +150,30 @@ def test_masks_and_probabilities(show: Show) -> None:
         assert after == pytest.approx(before / mass)
         text += tokens[token]
     assert text == "foofoofood"
-    assert f"It is {round(100 * 18 / 65)}." in shown.printed("divide")
+    assert f"The answer is {round(100 * 18 / 65)}." in shown.printed("divide")
     factor = 1 / math.prod(masses)
-    assert f"It is {factor:.1f}." in shown.printed("product")
+    assert f"The answer is {factor:.1f}." in shown.printed("product")
     assert shown.value("by_model / product") == pytest.approx(shown.value("by_mask"))
     # On a model: sure of a date, and then it wants a full stop.
     masses = shown.value("masses")
-    assert "It is 6." in shown.printed("mass")
+    assert "The answer is 6." in shown.printed("mass")
     assert min(masses[:6]) > 0.98 and masses[6] < 1e-5 and len(masses) == 7
     assert [step for step in shown.value("[s.before.num_allowed for s in dated.steps]")][2] == 1
-    assert "It is 3." in shown.printed("forced")
+    assert "The answer is 3." in shown.printed("forced")
     # Appendix A: 0.4 + 0.2 against 0.3 + 0.1, and 0.3 against 0.2 of what is left.
     chances = shown.value("chances")
     assert chances["foo(123)"] == pytest.approx([0.6, 0.4])
     assert chances["bar(456)"] == pytest.approx([0.4, 0.6])
     assert shown.value("greedy") == {"every token": "foo(123)", "only tokens that fit": "bar(456)"}
     # The trap: the likeliest first token begins the answer that is last as a whole.
-    assert "It is Not at all." in shown.printed("greedy")
-    assert "It is Yes." in shown.printed("whole")
+    assert "The answer is Not at all." in shown.printed("greedy")
+    assert "The answer is Yes." in shown.printed("whole")
     scored = shown.value("{e.choice: e.log_prob for e in selection.scored}")
     assert list(scored) == ["Yes", "No", "Not at all"]
     assert math.exp(scored["Yes"]) == pytest.approx(0.353, abs=0.005)
     assert "greedy" in shown.plain("whole")
     # Three ways to write the countries.
-    assert "It is no." in shown.printed("case")
+    assert "The answer is no." in shown.printed("case")
     assert shown.value("{how: run.text.strip() for how, run in found.items()}") == {
         "as written": "France", "in capitals": "FRANCE", "in small letters": "italy",
         "in any case": "France",
@@ -210,18 +210,18 @@ def test_why_was_it_masked(show: Show) -> None:
     shown = show("06_why_was_it_masked")
     pictures(shown, "tool-1", "case-3-shown")
     # 1: nearly all of the masked probability begins with a space; the repaired pattern leaves it.
-    assert "It is a space." in shown.printed("tool-1")
+    assert "The answer is a space." in shown.printed("tool-1")
     assert shown.value("groups[0].mass") > 0.999
     repaired = f"explorer.Session(tiny, explorer.regex({answer('why-space')!r}), prompt)"
     assert shown.value(f"{repaired}.position.distribution.z") > 0.99
     # 2: the widening is the one that the notebook speaks of.
-    assert "It is 0." in shown.printed("tool-2")
+    assert "The answer is 0." in shown.printed("tool-2")
     assert "[a-zA-Z ü]+" in shown.printed("tool-2")
     letters = {chr(k) for k in range(0x250)}
     both = {c for c in letters if re.fullmatch(str(answer("why-umlaut")), c)}
     assert both - {c for c in letters if re.fullmatch("[a-zA-Z ]+", c)} == {"ü", "ö"}
     # 3: a dead end of the vocabulary; with one token more it is none.
-    assert "It is the vocabulary." in shown.printed("tool-3")
+    assert "The answer is the vocabulary." in shown.printed("tool-3")
     more = (
         f"explorer.Vocabulary.from_bytes([*few.tokens[:6], {str(answer('why-dead-end')).encode()}],"
         " eos_ids=[7])"
@@ -230,14 +230,14 @@ def test_why_was_it_masked(show: Show) -> None:
         f"[bool(m.allowed(m.start)[0]) for m in [explorer.compile(machine.constraint, {more})]]"
     ) == [True]
     # 4: three loops; the repaired pattern has none and keeps the text.
-    assert "It is 3." in shown.printed("tool-4")
+    assert "The answer is 3." in shown.printed("tool-4")
     text = shown.value("wild.text")
     assert sum(map(str.isspace, text)) > 15 and "}" not in text
     assert re.fullmatch(str(answer("why-white-space")), '{ "a": 7 }')
     tight = f"explorer.Session(tiny, explorer.regex({str(answer('why-white-space'))!r}), '')"
     assert shown.value(f"[t.kind for t in {tight}.traps() if t.kind == 'whitespace_loop']") == []
     # 5: each reason has a field of its own.
-    assert "It is A." in shown.printed("tool-5")
+    assert "The answer is A." in shown.printed("tool-5")
     found = shown.value(
         "[[bool(w.sampled_out), bool(w.over_budget), w.stage] for w in answers.values()]"
     )
@@ -254,13 +254,13 @@ def test_why_was_it_masked(show: Show) -> None:
 
 def test_preprocessing(show: Show) -> None:
     shown = show("09a_preprocessing")
-    assert "It is 6." in shown.printed("bytes")
+    assert "The answer is 6." in shown.printed("bytes")
     pictures(shown, "bytes", "transducer", "plain-machine", "composed-machine", "mass", "lossy")
     # Llama 2's steps as in the paper's figure 2: a symbol in front, and one for each space.
     assert "0 -ε : ▁-> 1" in shown.plain("transducer")
     assert "␣ : ▁" in shown.plain("transducer")
     assert "0 -␣-> 1" in shown.plain("composed-machine")
-    assert "It is no." in shown.printed("mask")
+    assert "The answer is no." in shown.printed("mask")
     # What the tokenizer writes is a path of the composed machine, and never of the plain one here.
     assert shown.value("paths") == [[False, True]] * 5
     masses = shown.value("masses")
@@ -274,7 +274,7 @@ def test_preprocessing(show: Show) -> None:
 
 def test_canonical_tokens(show: Show) -> None:
     shown = show("09b_canonical_tokens")
-    assert "It is 7." in shown.printed("rome")
+    assert "The answer is 7." in shown.printed("rome")
     pictures(shown, "rome", "pair", "counts", "mass", "coalescence", "coalescence-table")
     assert "7 ways to write 'Rome'" in shown.plain("rome")
     # An automaton of its own has a state for each token that can be the last one.
@@ -293,25 +293,25 @@ def test_canonical_tokens(show: Show) -> None:
     shares = shown.value("shares")
     assert shares["tiny, canonical"] == pytest.approx(75.6, abs=0.1)
     assert shares["tiny, every spelling"] < 10
-    assert "It is three quarters." in shown.printed("coalescence")
+    assert "The answer is three quarters." in shown.printed("coalescence")
     assert shown.value("answer.forced") > shown.value("len(answer.tokens)") / 2
     assert "3 of 4,000 tokens allowed" in widget(shown)
 
 
 def test_unicode(show: Show) -> None:
     shown = show("09c_unicode")
-    assert "It is no." in shown.printed("two")
+    assert "The answer is no." in shown.printed("two")
     pictures(shown, "nfc", "nfc-count", "utf8", "mask", "ascii")
     # Syllables: a consonant carries one sign, and a sign needs its consonant.
-    assert "It is 2." in shown.printed("syllables")
+    assert "The answer is 2." in shown.printed("syllables")
     assert shown.plain("syllables").startswith("Syllables: 3 states")
     # Counted by the standard library.
     words = ("".join(w) for k in range(1, 5) for w in product("ae\u00e9\u0301", repeat=k))
     in_form = sum(unicodedata.is_normalized("NFC", word) for word in words)
     assert shown.value("sum(kept.values())") == in_form
-    assert "It is 14." in shown.printed("nfc-count")
+    assert "The answer is 14." in shown.printed("nfc-count")
     assert "Valid UTF-8: 8 states" in shown.plain("utf8")
-    assert "It is 1." in shown.printed("scripts")
+    assert "The answer is 1." in shown.printed("scripts")
     sizes = shown.value("sizes")
     assert sizes["every script"] > sizes["Latin"] > sizes["ASCII"]
     assert shown.printed("session").strip().isascii()
@@ -321,7 +321,9 @@ def test_unicode(show: Show) -> None:
 
 def test_bytes_and_spaces(show: Show) -> None:
     shown = show("09d_bytes_and_spaces")
-    assert "It is 2." in shown.printed("letter") and "It is 8." in shown.printed("word")
+    assert "The answer is 2." in shown.printed("letter") and "The answer is 8." in shown.printed(
+        "word"
+    )
     pictures(shown, "letter", "water", "mask", "needed", "fused", "table", "bars", "greedy")
     assert "every spelling: <C3> | ö | ü (3 allowed)" in shown.plain("mask")
     assert "no redundant bytes: ö | ü (2 allowed)" in shown.plain("mask")
@@ -335,7 +337,7 @@ def test_bytes_and_spaces(show: Show) -> None:
     assert parts == pytest.approx(-41.56, abs=0.05)
     assert digits == pytest.approx(-0.27, abs=0.01)
     assert "total -1.63" in shown.plain("table")
-    assert "It is no." in shown.printed("greedy")
+    assert "The answer is no." in shown.printed("greedy")
     assert "11 of 4,000 tokens allowed" in widget(shown)
     assert "masked at the start by the isolated space filter" in shown.printed("why")
     assert shown.value(
@@ -347,7 +349,7 @@ def test_bytes_and_spaces(show: Show) -> None:
 
 def test_token_healing(show: Show) -> None:
     shown = show("09e_token_healing")
-    assert "It is 2." in shown.printed("broken")
+    assert "The answer is 2." in shown.printed("broken")
     pictures(shown, "broken", "forced", "cost")
     assert "␣c | ol" in shown.plain("broken") and "␣colour (written otherwise)" in shown.plain(
         "broken"
@@ -355,7 +357,7 @@ def test_token_healing(show: Show) -> None:
     answers = shown.value("answers")
     assert [way for way, text in answers.items() if text.startswith("our")] == ["prompt"]
     assert "␣What (forced) | ␣is (forced) | ␣the (forced) | ␣colour | " in shown.plain("forced")
-    assert "It is 3." in shown.printed("agree")
+    assert "The answer is 3." in shown.printed("agree")
     assert shown.value("[back == whole for back, whole in found]") == [True, True, True, False]
     assert "1 of 4,000 tokens allowed" in widget(shown)
     reopened = "reopened('Write a JS', both('Write a JS', explorer.literal('ON record'))[1])"
@@ -368,7 +370,7 @@ def test_masks_and_probability(show: Show) -> None:
     # By hand: 0.6 of 0.7 begins with New, and given the constraint it is 0.06 of 0.16.
     masked, given = shown.value("[shares['New York'].masked, shares['New York'].conditional]")
     assert masked == pytest.approx(0.6 / 0.7) and given == pytest.approx(0.06 / 0.16)
-    assert "It is 86." in shown.printed("toy")
+    assert "The answer is 86." in shown.printed("toy")
     # The malformed distribution beside the true one, on a model.
     real = {
         k: v

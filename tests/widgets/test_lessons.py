@@ -241,7 +241,7 @@ def test_without_widgets_the_answer_is_folded() -> None:
     assert bundle is not None
     data = bundle[0]
     assert data["text/plain"] == WAITING and "x" not in WAITING.split()
-    assert data[FOLDED]["said"] == "It is x.\nIf you said y: No."
+    assert data[FOLDED]["said"] == "The answer is x.\nIf you said y: No."
     assert data["text/html"].startswith("<details><summary>The answer</summary>")
     assert "&lt;b&gt;" in data["text/html"] and "<b>" not in data["text/html"]
 

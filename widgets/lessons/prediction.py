@@ -134,7 +134,9 @@ class Prediction(anywidget.AnyWidget):
         meanings = [f"If you said {guess}: {said}" for guess, said in self._meanings.items()]
         if isinstance(self._answer, bool):
             meanings = list(self._meanings.values())
-        return "\n".join([f"It is {_in_words(self._answer)}.", *meanings, self._otherwise]).strip()
+        return "\n".join(
+            [f"The answer is {_in_words(self._answer)}.", *meanings, self._otherwise]
+        ).strip()
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
         """The widget, and the folded answer for pages without widgets."""

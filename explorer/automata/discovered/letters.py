@@ -224,8 +224,7 @@ def _once(notes: Int32, sets: UInt64) -> bool:
 
 @jit
 def _most_met(notes: Int32, sets: UInt64, numbers: Int32) -> int:
-    """The state in the queue, after the first, to which the letters of most words lead; −1 if there
-    is none."""
+    """The state in the queue, the first left out, that most words lead to; −1 without one."""
     common, most = np.int64(-1), 0
     for at in range(1, notes[_OF, 2]):
         held = _held(sets, _BY + at, numbers)

@@ -63,7 +63,7 @@ from explorer.languages.sources.serial import source_from_dict
 from explorer.tokens.words import DEAD, DONE, FREE, NUM_FIXED_CLASSES
 
 _UNFIT: Final = (ExplorerError, LookupError, TypeError, ValueError, AttributeError)
-"""What the makers of the parts of a trace raise for values that cannot be."""
+"""The errors that a part of a trace raises if it is made from impossible values."""
 
 
 def fields_of_json(data: bytes, file: str) -> dict[str, Any]:

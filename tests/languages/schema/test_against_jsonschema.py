@@ -165,7 +165,7 @@ WRITTEN: list[Any] = [
 @pytest.mark.parametrize("schema", LISTED, ids=str)
 @pytest.mark.parametrize("draft", DRAFTS)
 def test_listed_values_in_older_drafts(draft: str, schema: dict[str, Any]) -> None:
-    """What is made of a keyword inside is said in the keywords of the draft."""
+    """A keyword that stands for others is rewritten in the keywords of its draft."""
     whole = {"$schema": draft, **schema}
     made, oracle = explorer.json_schema(whole), DRAFTS[draft](whole)
     for value in WRITTEN:

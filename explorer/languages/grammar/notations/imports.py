@@ -36,7 +36,7 @@ _PIECE: Final = re.compile(
 _HEAD: Final = re.compile(
     r"[ \t\f]*(?:\{[^}\n]*\})?(?:[ \t]*\.[ \t]*-?\d+|\[[^]\n]*\])?[ \t\f]*:(?!:)"
 )
-"""What follows the name with which a rule begins."""
+"""The parameters, the priority and the colon after the name of a rule."""
 _IMPORT: Final = re.compile(
     r"%import[ \t]+(?P<dot>\.)?(?P<path>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)[ \t]*"
     r"(?:\((?P<names>[^)]*)\))?(?:[ \t]*->[ \t]*(?P<alias>\w+))?"
