@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf, log10
+from sys import getrecursionlimit
 from types import MappingProxyType
 
 REPORT_IT = "This is a fault of the toolkit; please report it with the constraint."
@@ -374,7 +375,7 @@ class BudgetExceeded(ExplorerError):
     """A construction grew past one of its limits and was stopped.
 
     Attributes:
-        resource: ``"states"``, ``"arcs"``, ``"bytes"`` or ``"seconds"``.
+        resource: ``"states"``, ``"arcs"``, ``"bytes"``, ``"seconds"`` or ``"levels"`` of nesting.
         limit: The limit that was set.
         reached: The size when it stopped, or the size it was about to reach.
         ahead: Whether it stopped before a piece of work that would have passed the limit.
@@ -408,6 +409,14 @@ class BudgetExceeded(ExplorerError):
         self.remedy = remedy
         self.args = (f"{self.message} {remedy}",)
         return self
+
+
+def nested_too_deep(stage: str) -> BudgetExceeded:
+    """The error for parts that nest deeper than Python's functions may call each other."""
+    most = getrecursionlimit()
+    return BudgetExceeded("levels", limit=most, reached=most + 1, stage=stage).advising(
+        "Nest fewer parts inside each other, or follow references less deep: max_depth=1."
+    )
 
 
 def _shown(size: float) -> str:

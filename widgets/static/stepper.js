@@ -19,7 +19,7 @@ export function renderStepper({ model, el, ui = pageState(model), alone: single 
 
   /** Whether this is the end of a run from elsewhere or of a record, where no model can choose a next token. */
   const modelless = () => (ui.line.model === false || !!model.get("replay")) && k() >= length();
-  const atEnd = () => (model.get("steps") ? " · your step; |◀ restarts" : model.get("replay") || ui.tokens().some(({ by }) => by !== "user") ? " · end of the run" : " · your step");
+  const atEnd = () => (model.get("steps") ? " · your step" : model.get("replay") || ui.tokens().some(({ by }) => by !== "user") ? " · end of the run" : " · your step");
 
   const announce = () => {
     const p = ui.position;

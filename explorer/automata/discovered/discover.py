@@ -89,7 +89,13 @@ from explorer.automata.tree.nodes import (
 )
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Budget, Meter
-from explorer.errors import REPORT_IT, BudgetExceeded, ExplorerError, NotRegular
+from explorer.errors import (
+    REPORT_IT,
+    BudgetExceeded,
+    ExplorerError,
+    NotRegular,
+    nested_too_deep,
+)
 from explorer.jit import jit
 
 
@@ -364,10 +370,13 @@ class LateParts:
             BudgetExceeded: A limit was reached.
             HoldsGrammar: There is a grammar inside.
         """
-        program = lay_out(
-            self._root, meter, machine=lambda it: build(it, meter), late=True,
-            call=_grammar_met,
-        )  # fmt: skip
+        try:
+            program = lay_out(
+                self._root, meter, machine=lambda it: build(it, meter), late=True,
+                call=_grammar_met,
+            )  # fmt: skip
+        except RecursionError as error:
+            raise nested_too_deep(_STAGE) from error
         self._note(program, 0)
         return net_of(program, meter, _STAGE)
 

@@ -17,7 +17,6 @@ that a run of the program can be shown on the source.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -58,7 +57,7 @@ from explorer.automata.tree.nodes import (
     Written,
 )
 from explorer.budget import Meter
-from explorer.errors import REPORT_IT, BudgetExceeded, ExplorerError
+from explorer.errors import REPORT_IT, ExplorerError
 
 STAGE: Final = "Writing out the pattern as an automaton"
 
@@ -123,12 +122,7 @@ def lay_out(
         meter, symbols, machine, with_origin, relax_assertions, late,
         [] if late else None, call,
     )  # fmt: skip
-    try:
-        layout.rule("", root)
-    except RecursionError as error:
-        most = sys.getrecursionlimit()
-        stage = "Laying out nested parts"
-        raise BudgetExceeded("states", limit=most, reached=most + 1, stage=stage) from error
+    layout.rule("", root)
     return layout.program()
 
 

@@ -9,7 +9,6 @@ one; after a character by which it differs anything may follow in any spelling.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from functools import lru_cache, partial
 from threading import RLock
@@ -21,7 +20,7 @@ from explorer.automata.tree.layout import lay_out
 from explorer.automata.tree.nodes import Call, Deferred, Node, Outline, Repeat, Texts
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter
-from explorer.errors import BudgetExceeded, NotRegular
+from explorer.errors import NotRegular, nested_too_deep
 from explorer.jit import is_too_deep
 from explorer.languages.regex import parse
 from explorer.languages.schema.options import SchemaOptions
@@ -149,8 +148,7 @@ class JsonTexts:
         except (RecursionError, SystemError) as error:
             if not self._late or not is_too_deep(error):
                 raise
-            most = sys.getrecursionlimit()
-            raise BudgetExceeded("states", limit=most, reached=most + 1, stage=STAGE) from error
+            raise nested_too_deep(STAGE) from error
         self._outlines[key] = outline
         return outline
 
